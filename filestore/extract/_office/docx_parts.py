@@ -193,13 +193,14 @@ def paragraph_of(like: Any, text: str) -> Any:
 
 # ---- page headers and footers --------------------------------------------------------------------
 
-_FIELD: Final = "\ue004"
+FIELD: Final = "\ue004"
+"""In place of one that changes."""
 _CHANGING: Final = re.compile(
     r"\s*(?:PAGE|NUMPAGES|SECTION|SECTIONPAGES|STYLEREF|DATE|TIME|PRINTDATE|SAVEDATE)\b", re.I
 )
 """Fields that say something else on every page or every day."""
 _NUMBERED: Final = re.compile(
-    rf"(?:(?:^|(?<=[-–—|·,;/]))\s*[^\W\d_]+\.?)?\s*{_FIELD}(?:\s*\S{{0,6}}\s*{_FIELD})*"
+    rf"(?:(?:^|(?<=[-–—|·,;/]))\s*[^\W\d_]+\.?)?\s*{FIELD}(?:\s*\S{{0,6}}\s*{FIELD})*"
 )
 """Such a field with the word before it: `Page 3 of 9`."""
 _EDGES: Final = " -–—|·,;/"
@@ -240,31 +241,41 @@ def running_lines(
                 _mark_fields(running)
                 clean(running, archive, name, hidden)
                 for paragraph in running.iter(f"{_W}p"):
-                    line = _NUMBERED.sub("", plain_text(paragraph)).strip(_EDGES)
-                    if any(sign.isalnum() for sign in line):
+                    if line := running_line(plain_text(paragraph)):
                         found[line] = None
     return list(lines[0]), list(lines[1])
+
+
+def running_line(text: str) -> str:
+    """A line of a page header or footer without its fields; empty where nothing else is in it."""
+    line = _NUMBERED.sub("", text).strip(_EDGES)
+    return line if any(sign.isalnum() for sign in line) else ""
+
+
+def is_changing(instruction: str) -> bool:
+    """Whether a field says something else on every page or every day."""
+    return _CHANGING.match(instruction) is not None
 
 
 def _mark_fields(root: Any) -> None:
     """Puts one sign in place of each field that changes from page to page."""
     for element in all_of(root, "fldSimple"):
-        if _CHANGING.match(element.get(f"{_W}instr", "")):
-            replace_with_text(element, _FIELD)
+        if is_changing(element.get(f"{_W}instr", "")):
+            replace_with_text(element, FIELD)
     for element in all_of(root, "pgNum"):
-        replace_with_text(element, _FIELD)
+        replace_with_text(element, FIELD)
     depth = 0
     instruction = ""
     for element in all_of(root, "fldChar", "instrText", "t"):
         if element.tag == f"{_W}instrText":
             instruction += element.text or ""
         elif element.tag == f"{_W}t":
-            if depth and _CHANGING.match(instruction):
+            if depth and is_changing(instruction):
                 element.text = ""
         elif element.get(f"{_W}fldCharType") == "begin":
             depth += 1
             instruction = instruction if depth > 1 else ""
         elif element.get(f"{_W}fldCharType") == "end" and depth:
             depth -= 1
-            if not depth and _CHANGING.match(instruction):
-                replace_with_text(element, _FIELD)
+            if not depth and is_changing(instruction):
+                replace_with_text(element, FIELD)

@@ -13,6 +13,18 @@ from urllib.parse import unquote
 from msgspec import Struct, field
 
 from filestore.extract._office.archive import XML_SUFFIXES, Archive, damaged
+from filestore.extract._office.open_document import (
+    DRAW,
+    NUMBER,
+    SLIDES,
+    STYLE,
+    TABLE,
+    TEXT,
+    add_running,
+    drop_hidden,
+    lift_headings,
+    write_charts,
+)
 from filestore.extract._office.package import (
     OFFICE,
     local_name,
@@ -34,12 +46,6 @@ MAX_CELLS: Final = 400_000
 """Of one sheet; the reader takes two million elements of XML a part, and a cell is up to four."""
 
 _MAIN: Final = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
-_OPEN: Final = "urn:oasis:names:tc:opendocument:xmlns:"
-_TABLE: Final = f"{{{_OPEN}table:1.0}}"
-_DRAW: Final = f"{{{_OPEN}drawing:1.0}}"
-_TEXT: Final = f"{{{_OPEN}text:1.0}}"
-_SLIDES: Final = f"{{{_OPEN}presentation:1.0}}"
-_STYLE: Final = f"{{{_OPEN}style:1.0}}"
 _CELL: Final = re.compile(r"([A-Z]{1,3})[0-9]{1,7}")
 _NUMBER: Final = re.compile("[0-9]{1,7}")
 _BODY: Final = re.compile(rb"<body\b[^>]*>", re.I)
@@ -195,67 +201,53 @@ def _open_document(archive: Archive, kind: str, found: Package, changed: dict[st
     if "meta.xml" in archive.parts:
         found.metadata = _described(xml_root(archive, "meta.xml").iter())
     root = xml_root(archive, "content.xml")
-    _drop_hidden(root)
+    styles = xml_root(archive, "styles.xml") if "styles.xml" in archive.parts else None
+    drop_hidden(root)
+    if kind != "ods":
+        write_charts(root, archive)
     if kind == "odt":
-        _lift_headings(root)
+        lift_headings(root, styles)
+        add_running(root, styles)
     elif kind == "odp":
-        for number, page in enumerate(root.iter(f"{_DRAW}page"), 1):
+        for number in [each for note in root.iter(f"{SLIDES}notes") for each in note.iter(NUMBER)]:
+            number.clear()
+        for number, page in enumerate(root.iter(f"{DRAW}page"), 1):
             # The reader puts the title first, wherever it lies.
-            titles = (e for e in page if e.get(f"{_SLIDES}class") == "title")
-            title = next((line for each in titles for line in each.iter(f"{_TEXT}p")), None)
+            titles = (e for e in page if e.get(f"{SLIDES}class") == "title")
+            title = next((line for each in titles for line in each.iter(f"{TEXT}p")), None)
             if title is None:
-                frame = etree.Element(f"{_DRAW}frame")
-                title = etree.SubElement(etree.SubElement(frame, f"{_DRAW}text-box"), f"{_TEXT}p")
+                frame = etree.Element(f"{DRAW}frame")
+                title = etree.SubElement(etree.SubElement(frame, f"{DRAW}text-box"), f"{TEXT}p")
                 page.insert(0, frame)
             title.text = MARK.format(number) + (title.text or "")
     else:
-        hidden = {
-            style.get(f"{_STYLE}name")
-            for style in root.iter(f"{_STYLE}style")
-            if any(each.get(f"{_TABLE}display") == "false" for each in style)
-        }
-        for sheet in list(root.iterfind(f".//{_TABLE}table")):
-            if local_name(sheet.getparent()) != "spreadsheet":
-                continue
-            if sheet.get(f"{_TABLE}style-name") in hidden:
-                sheet.getparent().remove(sheet)
-                continue
-            found.names.append(" ".join(sheet.get(f"{_TABLE}name", "").split()))
-            sheet.set(f"{_TABLE}name", MARK.format(len(found.names)))
-            cells = rows = 0
-            for at, row in enumerate(list(sheet.iter(f"{_TABLE}table-row"))):
-                cells += len(row)
-                if at >= MAX_ROWS or cells > MAX_CELLS:
-                    rows += 1
-                    row.getparent().remove(row)
-            if rows:
-                found.left[len(found.names)] = _left(rows, 0)
+        _open_sheets(root, found)
     changed["content.xml"] = serialized(root)
 
 
-def _lift_headings(root: Any) -> None:
-    """Takes numbered headings out of the lists they are in, lest the reader make them items."""
-    for heading in list(root.iter(f"{_TEXT}h")):
-        lists = list(heading.iterancestors(f"{_TEXT}list"))
-        if lists:
-            lists[-1].addprevious(heading)
-            if not "".join(lists[-1].itertext()).strip():
-                lists[-1].getparent().remove(lists[-1])
-
-
-def _drop_hidden(root: Any) -> None:
-    """Takes out text that a style hides."""
+def _open_sheets(root: Any, found: Package) -> None:
+    """Marks the sheets that are shown, and leaves out what of them is too much."""
     hidden = {
-        style.get(f"{_STYLE}name")
-        for style in root.iter(f"{_STYLE}style")
-        if any(each.get(f"{_TEXT}display") == "none" for each in style)
+        style.get(f"{STYLE}name")
+        for style in root.iter(f"{STYLE}style")
+        if any(each.get(f"{TABLE}display") == "false" for each in style)
     }
-    for element in list(root.iter(f"{_TEXT}span", f"{_TEXT}p", f"{_TEXT}h")) if hidden else ():
-        if element.get(f"{_TEXT}style-name") in hidden:
-            tail, element.tail = element.tail, None
-            for child in list(element):
-                element.remove(child)
-            element.text, element.tail = None, tail
+    for sheet in list(root.iterfind(f".//{TABLE}table")):
+        if local_name(sheet.getparent()) != "spreadsheet":
+            continue
+        if sheet.get(f"{TABLE}style-name") in hidden:
+            sheet.getparent().remove(sheet)
+            continue
+        found.names.append(" ".join(sheet.get(f"{TABLE}name", "").split()))
+        sheet.set(f"{TABLE}name", MARK.format(len(found.names)))
+        cells = rows = 0
+        for at, row in enumerate(list(sheet.iter(f"{TABLE}table-row"))):
+            cells += len(row)
+            if at >= MAX_ROWS or cells > MAX_CELLS:
+                rows += 1
+                row.getparent().remove(row)
+        if rows:
+            found.left[len(found.names)] = _left(rows, 0)
 
 
 # ---- books ---------------------------------------------------------------------------------------

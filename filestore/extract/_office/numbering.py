@@ -113,7 +113,7 @@ class Numbering:
                 return ""
             count = reached[shown]
             form = "decimal" if found.legal else one.form
-            return _written(one.start if count is None else count, form)
+            return number_text(one.start if count is None else count, form)
 
         is_bullet = found.form == "bullet"
         text = "" if is_bullet else _COUNTED.sub(written, found.text).strip()
@@ -228,7 +228,7 @@ _FORMS: Final[dict[str, Callable[[int], str]]] = {
 }
 
 
-def _written(number: int, form: str) -> str:
+def number_text(number: int, form: str) -> str:
     """A number in the form of a level; the forms that are not known in digits."""
     known = form == "none" or (form in _FORMS and 0 < number <= _MOST)
     return _FORMS[form](number) if known else str(number)

@@ -10,8 +10,10 @@ import struct
 from typing import Any, Final
 
 from filestore.extract._office.archive import damaged, open_archive
+from filestore.extract._office.docx_parts import running_line
 from filestore.extract._office.marks import MARK, Package, marked, parted
 from filestore.extract._office.package import picture_note
+from filestore.extract._office.rich_text import prepared
 from filestore.extract._office.sheets import tidied
 from filestore.extract.base import (
     Document,
@@ -29,6 +31,7 @@ _ANCHOR: Final = re.compile(r'<a id="[^"<>\n]{0,300}"></a>')
 _INNER_LINK: Final = re.compile(r"\[([^\[\]\n]{1,300})\]\(#[^()\s]{1,300}\)")
 _SHEET: Final = re.compile("^## (.*)$", re.M)
 _PICTURE: Final = re.compile(r"!\[([^\[\]\n]*)\]\([^()\s]*\)")
+_CHART: Final = re.compile(r"^\\(\[Chart: .*)", re.M)
 _SPACE: Final = re.compile(r"\n{3,}")
 
 
@@ -50,7 +53,7 @@ class OtherExtractor(Extractor):
             package = marked(open_archive(data, name=name, expected="an office document"), kind)
         else:
             package = Package(data=data, metadata=_described(data))
-        text = _read(package.data, kind, name)
+        text = _rich_text(data, name) if kind == "rtf" else _read(package.data, kind, name)
         if kind in _SHEETS and not package.names:
             # Of a workbook of before Office 2007 it says the names, where there are several.
             package.names = _SHEET.findall(text)
@@ -91,6 +94,24 @@ def _read(data: bytes, kind: Any, name: str) -> str:
         raise damaged(name, "a whole document", "a damaged one") from error
 
 
+def _rich_text(data: bytes, name: str) -> str:
+    """The text of a file between what its pages show above and below theirs."""
+    found = prepared(data)
+    text = _read(found.data, "rtf", name)
+    lines = dict.fromkeys(text.splitlines())
+    running = {
+        place: [
+            running_line(line) for each in files for line in _read(each, "rtf", name).split("\n")
+        ]
+        for place, files in found.running.items()
+    }
+    above, below = (
+        [line for line in dict.fromkeys(each) if line and line not in lines]
+        for each in running.values()
+    )
+    return "\n\n".join([*above, text, *(line for line in below if line not in above)])
+
+
 def _joined(pieces: list[tuple[int, str]], package: Package, kind: str) -> tuple[str, list[Page]]:
     """The text with headings of places, and where each begins."""
     text, pages = "", list[Page]()
@@ -99,7 +120,7 @@ def _joined(pieces: list[tuple[int, str]], package: Package, kind: str) -> tuple
     for number, piece in pieces:
         body = _INNER_LINK.sub(_unlinked, _ANCHOR.sub("", piece))
         body = _PICTURE.sub(lambda picture: picture_note(picture[1]), body)
-        body = _SPACE.sub("\n\n", body).strip()
+        body = _SPACE.sub("\n\n", _CHART.sub(r"\1", body)).strip()
         if kind == "epub" and not number:
             # The reader writes the title above.
             body = body.removeprefix(f"# {package.metadata.get('title')}").strip()
