@@ -13,6 +13,7 @@ from urllib.parse import unquote
 from msgspec import Struct, field
 
 from filestore.extract._office.archive import XML_SUFFIXES, Archive, damaged
+from filestore.extract._office.book_pages import hidden_classes, navigation, shown
 from filestore.extract._office.open_document import (
     DRAW,
     NUMBER,
@@ -48,6 +49,7 @@ MAX_CELLS: Final = 400_000
 _MAIN: Final = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _CELL: Final = re.compile(r"([A-Z]{1,3})[0-9]{1,7}")
 _NUMBER: Final = re.compile("[0-9]{1,7}")
+_CONTENTS: Final = "application/x-dtbncx+xml"
 _BODY: Final = re.compile(rb"<body\b[^>]*>", re.I)
 
 
@@ -269,6 +271,13 @@ def _book(archive: Archive, found: Package, changed: dict[str, bytes]) -> None:
         for each in root.iter()
         if _is(each, "reference") and each.get("type") == "toc"
     }
+    named: dict[str, list[tuple[int, str]]] = {}
+    for item in items.values():
+        if "nav" in item.get("properties", "").split() or item.get("media-type") == _CONTENTS:
+            listing = _part(main, item.get("href", ""))
+            for target, level, words in navigation(archive, listing):
+                named.setdefault(_part(listing, target), []).append((level, words))
+    hidden = hidden_classes(archive)
     number = 0
     for entry in [each for each in root.iter() if _is(each, "itemref")]:
         item = items.get(entry.get("idref"))
@@ -278,7 +287,8 @@ def _book(archive: Archive, found: Package, changed: dict[str, bytes]) -> None:
         elif part in archive.parts and part not in changed:
             number += 1
             mark = f"<p>{MARK.format(number)}</p>".encode()
-            changed[part] = _BODY.sub(lambda at, mark=mark: at[0] + mark, archive.read(part), 1)  # type: ignore[misc]
+            content = shown(archive.read(part), hidden, named.get(part, []))
+            changed[part] = _BODY.sub(lambda at, mark=mark: at[0] + mark, content, 1)  # type: ignore[misc]
     changed[main] = serialized(root)
 
 

@@ -56,7 +56,7 @@ class OtherExtractor(Extractor):
         text = _rich_text(data, name) if kind == "rtf" else _read(package.data, kind, name)
         if kind in _SHEETS and not package.names:
             # Of a workbook of before Office 2007 it says the names, where there are several.
-            package.names = _SHEET.findall(text)
+            package.names = _SHEET.findall(text) or _sheet_names(data)
             numbers = iter(range(1, len(package.names) + 1))
             text = _SHEET.sub(lambda _: MARK.format(next(numbers)), text)
         pieces = parted(text)
@@ -182,6 +182,33 @@ def _described(data: bytes) -> dict[str, Any]:
     except _UNREADABLE:  # its text may still be read
         return values
     return values
+
+
+def _sheet_names(data: bytes) -> list[str]:
+    """The names of the sheets that a workbook of before Office 2007 shows."""
+    from olefile import OleFileIO
+
+    try:
+        with OleFileIO(io.BytesIO(data)) as container:
+            book = container.openstream("Workbook").read()
+    except _UNREADABLE:
+        return []
+    names, at = [], 0
+    while at + _RECORD.size <= len(book):
+        kind, size = _RECORD.unpack_from(book, at)
+        found, at = book[at + _RECORD.size :][:size], at + _RECORD.size + size
+        if kind == _SHEET_RECORD and len(found) > _NAME_AT and not any(found[4:6]):
+            codec = "utf-16-le" if found[7] & 1 else "latin-1"
+            names.append(" ".join(found[_NAME_AT:].decode(codec, "replace").split()))
+        elif kind == _END_RECORD:
+            break
+    return names
+
+
+_RECORD: Final = struct.Struct("<HH")
+_SHEET_RECORD: Final = 0x85
+_END_RECORD: Final = 0x0A
+_NAME_AT: Final = 8
 
 
 def _plain(text: str) -> Any:

@@ -1,12 +1,14 @@
 """Workbooks, books and other office documents: text, tables, places and metadata; hostile ones."""
 
 import random
+import struct
 
 import pytest
 
 from filestore.extract import ExtractionError, for_name
 from filestore.extract._office import marks
 from tests.system.extract.damage import changed, read_soundly
+from tests.system.extract.mail_files import compound
 from tests.system.extract.office_files import (
     RICH_TEXT,
     book,
@@ -115,6 +117,124 @@ def test_rich_text(name):
     found = read(RICH_TEXT, name)
     assert found.text.startswith("# Mooring\n\nUse two lines.\n\n| Boat | Euro |\n| --- | --- |\n")
     assert found.metadata == {"title": "Rules for the été", "author": "Ann Writer"}
+
+
+def rich(body, *, styles=""):
+    return rf"{{\rtf1\ansi{{\stylesheet{{\s0 Normal;}}{styles}}}\sectd {body}}}".encode()
+
+
+def test_rich_text_whose_headings_are_styles():
+    """As LibreOffice writes them: a name and no level."""
+    body = r"\pard\plain\s1 Mooring\par\pard\plain\s2 At night\par\pard\plain\s0 words\par"
+    styles = r"{\s1\sbasedon9\af6 Heading 1;}{\s2\af6 heading 2;}"
+    assert read(rich(body, styles=styles), "a.rtf").text == "# Mooring\n\n## At night\n\nwords\n\n"
+
+
+def test_hidden_rich_text_is_out():
+    body = r"\pard seen {\v gone {\b gone}}here\v gone\'e9 \u233?\v0 , there \v gone\plain end\par"
+    assert read(rich(body), "a.rtf").text.strip() == "seen here, there end"
+
+
+def test_what_pages_of_rich_text_repeat_is_there_once():
+    """Without what changes from page to page, and not where the text has it too."""
+    page = r"{\field{\*\fldinst PAGE \\* MERGEFORMAT}{\fldrslt 3}}"
+    body = (
+        r"{\header\pard The Club\par}{\headerl\pard The Club\par}"
+        rf"{{\footer Page {page} of \chpgn}}"
+        r"{\footerf\pard Since 1902\par}\pard Use two lines.\par"
+    )
+    assert read(rich(body), "a.rtf").text == "The Club\n\nUse two lines.\n\nSince 1902\n\n"
+
+
+def test_rich_text_of_many_groups_is_read_as_it_is():
+    body = "{" * 300 + r"\v deep" + "}" * 300 + r"\pard words\par"
+    assert "words" in read(rich(body), "a.rtf").text
+
+
+def test_numbers_of_headings_in_lists_and_running_lines_of_an_open_document():
+    item = "<text:list-item>{}</text:list-item>"
+    head = '<text:list text:style-name="L">{}</text:list>'
+    first = head.format(item.format("<text:h>Mooring</text:h>"))
+    inner = '<text:h text:outline-level="2">At night</text:h>'
+    second = head.format(item.format(f"<text:list>{item.format(inner)}</text:list>"))
+    level = '<text:list-level-style-number text:level="{}" style:num-format="{}" {}/>'
+    levels = level.format(1, "1", "") + level.format(
+        2, "a", 'text:display-levels="2" style:num-suffix=")"'
+    )
+    styles = f'<text:list-style style:name="L">{levels}</text:list-style>'
+    parts = open_document("text", f"{first}{first}{second}<text:p>words</text:p>", styles=styles)
+    page = "<text:p>Page <text:page-number>3</text:page-number></text:p>"
+    parts["styles.xml"] = parts["content.xml"].replace("content", "styles")
+    start, end = (
+        parts["styles.xml"].index("<office:body>"),
+        parts["styles.xml"].index("</office:body>"),
+    )
+    parts["styles.xml"] = (
+        parts["styles.xml"][:start]
+        + "<office:master-styles><style:master-page><style:header><text:p>The Club</text:p>"
+        + f"<text:p>words</text:p></style:header><style:footer>{page}</style:footer>"
+        + "</style:master-page></office:master-styles>"
+        + parts["styles.xml"][end + len("</office:body>") :]
+    )
+    found = read(packed(parts), "a.odt")
+    assert (
+        found.text.strip() == "The Club\n\n# 1 Mooring\n\n# 2 Mooring\n\n## 2.a) At night\n\nwords"
+    )
+
+
+def test_a_chart_of_a_slide_is_its_title_and_figures():
+    spaces = open_document("presentation", "")["content.xml"].partition("<office:automatic")[0]
+    chart = '<c:chart xmlns:c="urn:oasis:names:tc:opendocument:xmlns:chart:1.0"><c:title>'
+    chart += f"<text:p>Sails</text:p></c:title>{table('local-table', ['', 'sold'], ['May', '12'])}"
+    body = (
+        '<draw:page><draw:frame><draw:object xmlns:xlink="http://www.w3.org/1999/xlink"'
+        ' xlink:href="./Object 1"/></draw:frame><presentation:notes><draw:frame><draw:text-box>'
+        "<text:p>said<text:page-number>7</text:page-number></text:p></draw:text-box></draw:frame>"
+        "</presentation:notes></draw:page>"
+    )
+    parts = open_document("presentation", body)
+    parts["Object 1/content.xml"] = f"{spaces}{chart}</c:chart></office:document-content>"
+    found = read(packed(parts), "a.odp").text
+    assert "[Chart: Sails]\n\n|  | sold |\n| --- | --- |\n| May | 12 |" in found
+    assert "> said" in found
+    assert "7" not in found
+
+
+def test_headings_of_a_book_are_what_its_navigation_names_and_what_looks_alike():
+    look = '<p class="a"><span class="b">{}</span></p>'
+    section = look.format("One &amp; all") + look.format("Below") + "<p class='t'>words</p>" * 3
+    hidden = "<p class='t'>seen <span class='no'>gone</span></p>"
+    navigation = '<nav><ol><li><a href="s1.xhtml">One &#38; all</a></li></ol></nav>'
+    parts = book(section + hidden, "<h1>Two</h1><p>One</p>", navigation=navigation)
+    parts["in/look.css"] = ".a { margin: 1px }\n.no,\n.none { color: red; display: none; }"
+    found = read(packed(parts), "a.epub").text
+    assert found.startswith("# One & all\n\n## Below\n\nwords\n\n")
+    assert "seen" in found
+    assert "gone" not in found
+    assert found.endswith("# Two\n\nOne\n\n")
+
+
+def test_the_name_of_a_single_sheet_of_an_old_workbook_is_its_heading():
+    def record(kind, data=b""):
+        return struct.pack("<HH", kind, len(data)) + data
+
+    def begin(kind):
+        return record(0x809, struct.pack("<HHHHII", 0x600, kind, 0, 0, 0, 0))
+
+    def sheet(name, hidden, at):
+        return record(0x85, struct.pack("<IBBBB", at, hidden, 0, len(name), 0) + name.encode())
+
+    def label(row, column, text):
+        data = struct.pack("<HHHHB", row, column, 0, len(text), 0) + text.encode()
+        return record(0x204, data)
+
+    cells = label(0, 0, "Boat") + label(0, 1, "Euro") + label(1, 0, "small") + label(1, 1, "x")
+    globals_of = len(begin(5) + sheet("Fleet", 0, 0) + sheet("Secret", 1, 0) + record(0x0A))
+    first = begin(0x10) + cells + record(0x0A)
+    stream = begin(5) + sheet("Fleet", 0, globals_of) + sheet("Secret", 1, globals_of + len(first))
+    stream += record(0x0A) + first + begin(0x10) + label(0, 0, "nobody") + record(0x0A)
+    found = read(compound({"Workbook": stream.ljust(4_200, b"\0")}), "a.xls")
+    assert found.text == "## Fleet\n\n| Boat | Euro |\n| --- | --- |\n| small | x |\n\n"
 
 
 # ---- too much, or made to do harm ----------------------------------------------------------------
