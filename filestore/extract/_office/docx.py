@@ -81,7 +81,7 @@ class DocxExtractor(Extractor):
             lambda at: "\n\n".join([*filter(None, inner[int(at[1]) :][:1]), ""]), text
         )
         text = text.translate(SIGNS).rstrip("\n") + "\n"
-        read = [found for found, said in zip(included, inner, strict=False) if said]
+        read = [found for found, text_of in zip(included, inner, strict=False) if text_of]
         metadata = properties(archive, read)
         if unread := inner.count(""):
             metadata["unread_parts"] = unread

@@ -132,8 +132,8 @@ def write_charts(root: Any, archive: Archive) -> None:
         )
         if chart is None:
             continue
-        said = chart.find(f"{_CHARTS}title")
-        title = "" if said is None else " ".join(" ".join(said.itertext()).split())
+        named = chart.find(f"{_CHARTS}title")
+        title = "" if named is None else " ".join(" ".join(named.itertext()).split())
         frame = element.getparent()
         paragraph = next(frame.iterancestors(f"{TEXT}p"), None)
         figures = [deepcopy(each) for each in chart.iterchildren(f"{TABLE}table")]

@@ -113,8 +113,8 @@ def _runs(groups: list[_Group]) -> bool:
 
 def _changes(group: _Group) -> bool:
     """Whether a field says something else on every page."""
-    said = _INSTRUCTION.search(b"".join(group.out[group.start :]))
-    return said is not None and is_changing(said[1].decode())
+    named = _INSTRUCTION.search(b"".join(group.out[group.start :]))
+    return named is not None and is_changing(named[1].decode())
 
 
 def _keep_running(kept: list[bytes], pieces: list[bytes]) -> None:
