@@ -7,6 +7,7 @@ from filestore.browse.evidence import Evidence as Evidence
 from filestore.browse.file import About as About
 from filestore.browse.file import AboutResource as AboutResource
 from filestore.browse.file import VectorFacts as VectorFacts
+from filestore.browse.folder import look_at_folder as look_at_folder
 from filestore.browse.links import Links as Links
 from filestore.browse.listing import Counts as Counts
 from filestore.browse.listing import DocumentFiles as DocumentFiles

@@ -254,7 +254,7 @@ QUESTIONS = {
     "prompt": lambda: PromptScreen(":"),
     "removal": lambda: ConfirmScreen("Sure?", [], removes=3),
     "panel": lambda: Panel("title", list, live=True),
-    "start": lambda: StartScreen(NoStoreError("no store"), absent=True),
+    "start": lambda: StartScreen(NoStoreError("no store"), ()),
     "size": SmallScreen,
 }
 

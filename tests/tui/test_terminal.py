@@ -419,23 +419,59 @@ def _inspect(folder: Path, *options: str) -> Terminal:
     return Terminal([installed(), "tui", *options], str(folder))
 
 
-@pytest.mark.parametrize(("key", "words"), [("n", "0 chunks"), ("x", "[1 Browse]")])
+@pytest.mark.parametrize(
+    ("key", "words"), [("Enter", "0 chunks"), ("n", "0 chunks"), ("x", "[1 Browse]")]
+)
 def test_without_a_store_one_is_made(tmp_path: Path, key: str, words: str) -> None:
     """Where no store is, one key makes one and another opens a copy of the example."""
     with _inspect(tmp_path) as terminal:
-        terminal.until("n  make a store here", "x  open the example")
+        terminal.until("n  make a chunk store here", "no documents here", "enter chooses")
         assert not any(path.is_dir() for path in tmp_path.glob("*_index"))
-        terminal.press(key, words, "clean", gone="make a store here")
+        terminal.press(key, words, "clean", gone="make a chunk store here")
         terminal.type("q")
         assert terminal.ended() == 0
     (made,) = tmp_path.glob("*_index")
     assert (made / "filestore.toml").is_file()
 
 
+def test_a_folder_of_notes_is_indexed_where_it_lies(tmp_path: Path) -> None:
+    """Enter takes the first of what is offered; the next time the store is among the recent."""
+    notes, other = tmp_path / "notes", tmp_path / "other"
+    notes.mkdir()
+    other.mkdir()
+    (notes / "roof.md").write_text("# Roof\n\nChecked after the storm.\n")
+    (notes / "lease.txt").write_text("The lease ends in June.\n")
+    home = {"XDG_STATE_HOME": str(tmp_path / "state"), "XDG_CONFIG_HOME": str(tmp_path / "own")}
+    (tmp_path / "own" / "filestore").mkdir(parents=True)
+    command = [installed(), "tui"]
+    with Terminal(command, str(notes), environment=home) as terminal:
+        terminal.until("i  index this folder where it lies", "1 txt", "enter chooses")
+        terminal.press("Enter", "roof.md", "clean", gone="index this folder")
+        terminal.type("q")
+        assert terminal.ended() == 0
+    assert sorted(path.name for path in notes.iterdir() if path.name[0] != ".") == [
+        "filestore.toml",
+        "lease.txt",
+        "roof.md",
+    ]
+    with Terminal(command, str(other), environment=home) as terminal:
+        terminal.until("open", "notes", "enter chooses")
+        terminal.press("Up")
+        terminal.press("k")
+        terminal.press("Enter", "roof.md", "clean")
+        notes.rename(tmp_path / "moved")
+        terminal.press("C-r", "is gone", "r  try again", "enter chooses")
+        assert "make a chunk store" not in terminal.picture()
+        (tmp_path / "moved").rename(notes)
+        terminal.press("r", "roof.md", "clean", gone="is gone")
+        terminal.type("q")
+        assert terminal.ended() == 0
+
+
 def test_without_a_store_it_can_be_left(tmp_path: Path) -> None:
     """Leaving where no store is makes none, and the exit code says that there was none."""
     with _inspect(tmp_path) as terminal:
-        terminal.until("n  make a store here")
+        terminal.until("n  make a chunk store here", "enter chooses")
         terminal.type("q")
         code = terminal.ended()
         assert terminal.has_left()
@@ -483,7 +519,7 @@ def test_store_that_cannot_be_opened_says_what_to_do(work: Work, name: str) -> N
     code = work.run("search", "hills").returncode
     assert code != 0
     with work.inspector() as terminal:
-        seen = terminal.until(words, "try  ", "r  try again", "q  quit")
+        seen = terminal.until(words, "try  ", "r  try again", "q quits")
         assert "make a store here" not in seen
         terminal.type("q")
         assert terminal.ended() == code

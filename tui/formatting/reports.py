@@ -377,19 +377,6 @@ def error_lines(error: "FilestoreError") -> list[Line]:
     return lines
 
 
-def start_lines(error: "FilestoreError", *, absent: bool) -> list[Line]:
-    """Shown where no store can be opened.
-
-    Args:
-        error: Why it cannot be opened.
-        absent: Whether there is no store at all, so that one can be made.
-    """
-    lines = error_lines(error)
-    if absent:
-        lines += [(), line("n  make a store here", "key"), line("x  open the example", "key")]
-    return [*lines, (), line("r  try again", "key"), line("q  quit", "key")]
-
-
 def log_lines(entries: Sequence[tuple[float, str]]) -> list[Line]:
     """The command lines of what was done, oldest first."""
     if not entries:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
@@ -27,7 +28,7 @@ from textual.widgets.option_list import Option
 
 from filestore import FilestoreError
 from tui.formatting import Line, one_line, plain
-from tui.formatting.reports import start_lines
+from tui.formatting.reports import error_lines
 from tui.widgets.drawing import PlainBar
 from tui.widgets.text import Field, TextPane
 
@@ -100,9 +101,14 @@ class Choice(Struct, frozen=True, kw_only=True):
     """Why it cannot be chosen; "" where it can."""
 
 
+WAYS: Final = {"in-place": "i", "make": "n", "example": "x", "retry": "r"}
+"""What can be done where there is no store, and the key for it."""
+
+
 class ChoiceScreen(Steady, ModalScreen[str | None]):
     """Choices under a question; gives the name of the chosen one, or None."""
 
+    hint: ClassVar[str] = "enter chooses, esc cancels"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "dismiss", "leave"),
         Binding("j", "down", show=False),
@@ -111,7 +117,7 @@ class ChoiceScreen(Steady, ModalScreen[str | None]):
 
     def __init__(self, question: str, choices: Sequence[Choice], *, at: str = "") -> None:
         super().__init__()
-        self._question = question
+        self._head = Text(one_line(question), style="bold")
         self._choices = choices
         self._at = at
 
@@ -124,9 +130,10 @@ class ChoiceScreen(Steady, ModalScreen[str | None]):
                 text.append(f"  {one_line(more)}", style="dim not bold")
             options.append(Option(text, id=choice.name, disabled=bool(choice.why_not)))
         with Vertical(classes="box"):
-            yield Static(Text(one_line(self._question), style="bold"))
+            yield Static(self._head)
             yield OptionList(*options)
-            yield Static(Text("enter chooses, esc cancels", style="dim"))
+            yield (hint := Static(Text(self.hint, style="dim"), classes="hint"))
+            hint.visible = not self.is_seen_first
 
     def begin(self) -> None:
         """Begin on the choice that holds now."""
@@ -432,35 +439,29 @@ def is_too_small(size: Size) -> bool:
     return size.width < LEAST.width or size.height < LEAST.height
 
 
-class StartScreen(Steady, ModalScreen[str]):
-    """Returns what to do: "make", "example", "retry" or "quit"."""
+class StartScreen(ChoiceScreen):
+    """Why there is no store, and what to do: gives the name of the way, or None to quit."""
 
     is_seen_first = True
+    hint = "enter chooses, q quits"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("n", "way('make')", "make a store"),
-        Binding("x", "way('example')", "open the example"),
-        Binding("r", "way('retry')", "try again"),
-        Binding("q,escape,ctrl+q", "way('quit')", "quit"),
+        *(Binding(key, f"way('{way}')", show=False) for way, key in WAYS.items()),
+        Binding("ctrl+q", "dismiss", show=False),
     ]
 
-    def __init__(self, error: FilestoreError, *, absent: bool) -> None:
-        super().__init__()
-        self.error = error
-        self._absent = absent
-        # Held here: a key may end the screen before it has its parts.
-        self._pane = TextPane()
+    def __init__(self, error: FilestoreError, ways: Sequence[Choice]) -> None:
+        choices = [
+            replace(one, title=f"{WAYS.get(one.name, ' ')}  {one.title}")
+            for one in (*ways, Choice(name="retry", title="try again"))
+        ]
+        super().__init__("", choices)
+        self._head = Text(plain(error_lines(error)))
 
-    def compose(self) -> ComposeResult:
-        """The error, its remedy, and the keys."""
-        with Vertical(classes="box wide", id="start"):
-            yield self._pane
-
-    def begin(self) -> None:
-        """Show what is wrong."""
-        self._pane.show(start_lines(self.error, absent=self._absent), key="start")
-        self._pane.focus()
+    def ask(self) -> None:
+        """Say that it is answered from now on."""
+        self.query(".hint").set(visible=True)
 
     def action_way(self, way: str) -> None:
-        """Take a way on; a store is only made where there is none."""
-        if self._absent or way in ("retry", "quit"):
+        """Take a way that is offered."""
+        if any(one.name == way for one in self._choices):
             self.dismiss(way)
