@@ -20,7 +20,7 @@ from filestore.server.operations import CommonOptions, argument, option
 
 if TYPE_CHECKING:
     from filestore.enrich.plan import EnrichPlan, EnrichReport, KeptFile
-    from filestore.ingest.add import AddReport
+    from filestore.ingest.add import AddPlan, AddReport
     from filestore.ingest.sources import Outcome
     from filestore.ingest.update import UpdatePlan, UpdateReport
 
@@ -44,6 +44,8 @@ class Add(requests.Add, frozen=True, kw_only=True):
     """a file or a folder; none inside a folder that was added: update that"""
     copy: bool = True
     """copy originals outside the work tree: they are only referenced then"""
+    plan: bool = False
+    """only show how the documents would be cut"""
 
 
 def run_add(options: Add) -> int:
@@ -51,9 +53,12 @@ def run_add(options: Add) -> int:
 
     Ends with 5 where some were added and others failed; with 3 or 4 where none was added.
 
+    With --plan nothing is written: for each document it prints its chunks, each with its headings,
+    its size and its first words.
+
     Example: filestore add handbook/ notes.md --store file_index
     """
-    if not options.paths and (options.into is not None or options.each):
+    if not options.paths and (options.into is not None or options.each or options.plan):
         raise UsageError(
             "name a file or a folder to add",
             remedy="filestore add handbook/ notes.md --store file_index",
@@ -63,6 +68,8 @@ def run_add(options: Add) -> int:
         with _context.open_store(options) as store, _output.progress_bar() as on_progress:
             updated = store.update(around=".", on_progress=on_progress)
         return _tell_update(updated, as_json=options.json)
+    if options.plan:
+        return _show_cuts(options)
     with _context.open_store(options) as store, _output.progress_bar() as on_progress:
         report = store.add(
             *options.paths,
@@ -73,19 +80,7 @@ def run_add(options: Add) -> int:
             on_progress=on_progress,
         )
     if not _context.printed_json(options, report):
-        for outcome in report.outcomes:
-            if outcome.error is None:
-                _outcome(outcome)
-        _remarks(report)
-        for path, found in report.folders:
-            _say_passed_over(path, found.skipped, found.ignored, found.other)
-        for path, error in report.unusable:
-            _output.say_error(f"failed {shown_path(path)}", error)
-        for outcome in report.outcomes:
-            if outcome.error is not None:
-                _output.say_error(f"failed {shown_path(outcome.source)}", outcome.error)
-                _say_passed_over(outcome.source, outcome.skipped, outcome.ignored, outcome.other)
-        _output.line(_output.embedded(report.embedded, report.reused))
+        _tell_added(report)
     if report.not_remembered is not None:
         why = report.not_remembered.message
         _output.say(f"'status' and 'update' will not look at originals outside the store: {why}")
@@ -97,6 +92,55 @@ def run_add(options: Add) -> int:
     waiting = any(outcome.kept for outcome in report.outcomes)
     codes = [failed.error.exit_code for failed in report.failed if failed.error is not None]
     return max(codes, default=max(left, int(waiting)))
+
+
+def _tell_added(report: "AddReport") -> None:
+    for outcome in report.outcomes:
+        if outcome.error is None:
+            _outcome(outcome)
+    _remarks(report)
+    for path, found in report.folders:
+        _say_passed_over(path, found.skipped, found.ignored, found.other)
+    for path, error in report.unusable:
+        _output.say_error(f"failed {shown_path(path)}", error)
+    for outcome in report.outcomes:
+        if outcome.error is not None:
+            _output.say_error(f"failed {shown_path(outcome.source)}", outcome.error)
+            _say_passed_over(outcome.source, outcome.skipped, outcome.ignored, outcome.other)
+    _output.line(_output.embedded(report.embedded, report.reused))
+
+
+class PlannedAdd(JsonObject, Struct, frozen=True):
+    """What `add --plan` prints."""
+
+    plan: "AddPlan"
+    """How the documents would be cut."""
+
+
+def _show_cuts(options: Add) -> int:
+    with _context.open_store(options) as store, _output.progress_bar() as on_progress:
+        planned = store.plan_add(
+            *options.paths, into=options.into, each=options.each, on_progress=on_progress
+        )
+    if not _context.printed_json(options, PlannedAdd(planned)):
+        for document in planned.documents:
+            chunks = _output.count(len(document.chunks), "chunk")
+            known = "" if document.is_read else ", as it was added"
+            _output.line(f"{shown_path(document.source)} ({chunks}{known})")
+            for number, chunk in enumerate(document.chunks, 1):
+                path = _output.one_line(" > ".join(chunk.headings)) or "no heading"
+                size = f"{_output.count(chunk.tokens, 'token')}{_output.pages(chunk.pages)}"
+                _output.line(f"    {number}  {path}, {size}")
+                _output.line(f"       {_output.one_line(chunk.words)}")
+        for one in planned.report.outcomes:
+            _say_passed_over(one.resource or one.source, one.skipped, one.ignored, one.other)
+        for path, found in planned.report.folders:
+            _say_passed_over(path, found.skipped, found.ignored, found.other)
+        for failed in planned.report.failed:
+            if failed.error is not None:
+                _output.say_error(f"failed {shown_path(failed.source)}", failed.error)
+    codes = [one.error.exit_code for one in planned.report.failed if one.error is not None]
+    return EXIT_PARTIAL if codes and planned.documents else max(codes, default=0)
 
 
 def _say_partial(report: "AddReport") -> None:

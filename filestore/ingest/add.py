@@ -11,6 +11,8 @@ from typing import Final, TypedDict
 from msgspec import Struct, field
 
 from filestore.catalog import Conflict, Deleted, FileRow
+from filestore.chunking import count_tokens
+from filestore.chunks.chunk_file import embed_text
 from filestore.chunks.layout import Layout
 from filestore.config.layout import Places, folded_path
 from filestore.config.user_config import Originals, remember_originals, stored_path
@@ -28,7 +30,8 @@ from filestore.history.write import (
     is_gone,
     look_at_existing,
 )
-from filestore.ingest.pipeline import Begun, Ingest, OnCopy
+from filestore.ingest.pipeline import UNCHANGED, Begun, Ingest, OnCopy
+from filestore.ingest.regenerate import NewChunk
 from filestore.ingest.resource_names import Naming
 from filestore.ingest.sources import Outcome, Passed, SourceError, SourcePath, Sources
 from filestore.sidecar import fulltext_file, originals
@@ -45,6 +48,8 @@ AHEAD_SOURCES: Final = 2
 """How many sources for each worker are read ahead of the one that is being written."""
 AHEAD_BYTES: Final = 128 * 1024 * 1024
 """No more is read ahead once this much is held."""
+_FIRST_WORDS: Final = 80
+"""Characters."""
 _DONE: Final = ("added", "updated", "unchanged")
 """What became of a source that is in the store."""
 
@@ -160,6 +165,45 @@ class AddReport(JsonObject, Struct, kw_only=True, rename={"problem": "not_embedd
         return bool(self.failed and self.counts)
 
 
+class PlannedChunk(JsonObject, Struct, frozen=True, kw_only=True):
+    """A chunk as it would be cut."""
+
+    headings: tuple[str, ...]
+    """The titles around it, from the outermost in."""
+    pages: tuple[int, ...]
+    """Where it lies in its document; none where that has no pages."""
+    tokens: int
+    """Of headings and text, as the budget counts them."""
+    characters: int
+    """Of its text."""
+    words: str
+    """How its text begins, on one line."""
+
+
+class PlannedDocument(JsonObject, Struct, frozen=True, kw_only=True):
+    """A document and its cuts."""
+
+    source: str
+    """As it would be recorded: relative to the store root."""
+    resource: str
+    """The resource that it is part of."""
+    is_read: bool
+    """Whether `add` would read it: it is new, changed, or was cut otherwise."""
+    chunks: tuple[PlannedChunk, ...]
+    """In reading order."""
+
+
+class AddPlan(JsonObject, Struct, frozen=True, kw_only=True):
+    """What an `add` would cut."""
+
+    documents: tuple[PlannedDocument, ...]
+    """Each document, in the order in which they would be read."""
+    report: AddReport
+    """What cannot be read, and what is left out."""
+
+    KEYS = "documents report.failed"
+
+
 class _Reading(Struct):
     """How far reading is, in documents; sources that were not looked into count as one."""
 
@@ -232,6 +276,42 @@ def add_all(
         extraction.close()
     _remember(snapshot, sources, report, by_person=reachable is None)
     return report
+
+
+def plan_all(
+    snapshot: StoreSnapshot, sources: Sequence[SourcePath], *, on_progress: OnProgress
+) -> AddPlan:
+    """How the documents of sources would be cut; changes nothing."""
+    extraction = Extraction(workers=snapshot.processes)
+    naming = Naming(snapshot)
+    ingest = Ingest(snapshot, naming=naming, extraction=extraction)
+    report, planned = AddReport(), list[PlannedDocument]()
+    try:
+        for number, source in enumerate(sources, 1):
+            begun = ingest.begin(source)
+            resource = begun.outcome.resource
+            for path, chunks, is_read in ingest.cuts(begun):
+                cut = tuple(map(_planned, chunks))
+                planned.append(
+                    PlannedDocument(source=path, resource=resource, is_read=is_read, chunks=cut)
+                )
+            if begun.outcome.error is None:
+                begun.outcome.status = UNCHANGED
+            report.outcomes.append(begun.outcome)
+            on_progress(Progress(stage="reading", done=number, total=len(sources)))
+    finally:
+        extraction.close()
+    return AddPlan(documents=tuple(planned), report=report)
+
+
+def _planned(chunk: NewChunk) -> PlannedChunk:
+    return PlannedChunk(
+        headings=chunk.headings,
+        pages=chunk.pages,
+        tokens=count_tokens(embed_text(chunk.headings, chunk.body)),
+        characters=len(chunk.body),
+        words=" ".join(chunk.body[: 4 * _FIRST_WORDS].split())[:_FIRST_WORDS],
+    )
 
 
 def _remember(

@@ -326,16 +326,7 @@ class Ingest:
                 if path in begun.pending:
                     document = begun.pending.pop(path)()
                     outcome.remarks += [Remark(path, text) for text in document.all_remarks]
-                    chunks = tuple(
-                        NewChunk(
-                            body=f"{piece.before}{document.text[piece.start : piece.end]}"
-                            f"{piece.after}",
-                            repeats=(len(piece.before), len(piece.after)),
-                            headings=piece.headings,
-                            pages=document.pages_between(piece.start, piece.end),
-                        )
-                        for piece in self._chunker.pieces(document)
-                    )
+                    chunks = self._cut(document)
                     had = SourceDocument(
                         source=path,
                         hash=original.hash,
@@ -365,6 +356,32 @@ class Ingest:
             made.sort(key=lambda one: order.index(one.source))
             described.sort(key=lambda one: order.index(one.source))
         return made, described
+
+    def _cut(self, document: extract.Document) -> tuple[NewChunk, ...]:
+        return tuple(
+            NewChunk(
+                body=f"{piece.before}{document.text[piece.start : piece.end]}{piece.after}",
+                repeats=(len(piece.before), len(piece.after)),
+                headings=piece.headings,
+                pages=document.pages_between(piece.start, piece.end),
+            )
+            for piece in self._chunker.pieces(document)
+        )
+
+    def cuts(self, begun: Begun) -> Iterator[tuple[str, tuple[NewChunk, ...], bool]]:
+        """The pieces of each document of a source, and whether they are new; writes nothing.
+
+        A document that cannot be read is a failure of the outcome.
+        """
+        for path, original in begun.fresh.items():
+            try:
+                is_new = path in begun.pending
+                read = begun.pending.pop(path) if is_new else self._extraction.begin(original)
+                chunks = self._cut(read())
+            except (FilestoreError, OSError) as error:
+                begun.outcome.failures.append((path, unreadable(original.path, error)))
+            else:
+                yield path, chunks, is_new
 
     def _lineage_of(self, named: Named | None) -> list[Existing]:
         """The chunk files of a resource; in the flat layout those of its documents."""

@@ -28,11 +28,12 @@ if TYPE_CHECKING:
     from filestore.enrich.plan import EnrichPlan, EnrichReport, WishOptions
     from filestore.exchange.base import Imported
     from filestore.index.backend import Sent
-    from filestore.ingest.add import AddReport
+    from filestore.ingest.add import AddPlan, AddReport
     from filestore.ingest.edits import Edit
     from filestore.ingest.notes import Note, NoteWriter
     from filestore.ingest.pipeline import OnCopy
     from filestore.ingest.put import Put, Removed, RemovedChunks
+    from filestore.ingest.sources import Given
     from filestore.ingest.update import UpdatePlan, UpdateReport, UpdateRequest
     from filestore.repair.plan import Plan, Policy
     from filestore.repair.request import RepairReport
@@ -161,12 +162,8 @@ class Store(ChangingStore, ReadableStore):
             WriteFailedError: The disk refused the sidecar; the chunk files are there.
         """
         from filestore.ingest.add import add_all
-        from filestore.ingest.sources import given
 
-        refuse_useless(self.places, "add")
-        names = [os.fsdecode(path) for path in paths]
-        patterns = self.settings.ignore + self._closed_patterns(names, into)
-        named = given(names, into=into, each=each, patterns=patterns)
+        named = self._given(paths, into, each)
         self.model.ask()
         with self._parts.writing("add", wait_s=wait_s) as (catalog, embeddings, _):
             report = add_all(
@@ -177,6 +174,38 @@ class Store(ChangingStore, ReadableStore):
             )
         report.folders, report.unusable = named.folders, named.unusable
         return self._with_vectors(report, on_progress)
+
+    def plan_add(
+        self,
+        *paths: StrPath,
+        into: str | None = None,
+        each: bool = False,
+        on_progress: OnProgress = ignore,
+    ) -> "AddPlan":
+        """How `add` would cut documents; changes nothing.
+
+        Args:
+            paths: Files and folders; a folder is one resource.
+            into: The resource's name; None for that of the file or folder.
+            each: Whether every child of a folder is a resource of its own.
+            on_progress: Called with the progress.
+        """
+        from filestore.ingest.add import plan_all
+
+        named = self._given(paths, into, each)
+        with self._parts.comparing() as catalog:
+            snapshot = self._parts.snapshot(catalog, None)
+            planned = plan_all(snapshot, named.outside(self.root), on_progress=on_progress)
+        planned.report.folders, planned.report.unusable = named.folders, named.unusable
+        return planned
+
+    def _given(self, paths: Sequence[StrPath], into: str | None, each: bool) -> "Given":
+        from filestore.ingest.sources import given
+
+        refuse_useless(self.places, "add")
+        names = [os.fsdecode(path) for path in paths]
+        patterns = self.settings.ignore + self._closed_patterns(names, into)
+        return given(names, into=into, each=each, patterns=patterns)
 
     def update(
         self,

@@ -152,6 +152,7 @@ def test_search_and_models(filled, says):
 
 def test_questions_about_texts(filled, says):
     """What reads texts or compares them, and where vectors are."""
+    assert says("PlannedAdd", "add", "notes.md", "--plan")["plan"]["documents"]
     filled("add", "handbook/lease.md", "notes.md")
     filled.git("add", "-A")
     filled.git("commit", "-q", "-m", "one")
