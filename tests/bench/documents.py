@@ -5,6 +5,7 @@
     python -m tests.bench.documents encodings --files chardet-5.2.0/tests
     python -m tests.bench.documents office [--no-others]
     python -m tests.bench.documents damaged [--count N]
+    python -m tests.bench.documents frontmatter --files file_index/chunked
 
 Needs reportlab, which writes the PDFs. `before` is the first reader alone. To print the headings
 of another checkout, run it with that checkout first on PYTHONPATH.
@@ -12,6 +13,7 @@ of another checkout, run it with that checkout first on PYTHONPATH.
 
 import argparse
 import os
+import pathlib
 import re
 import resource
 import time
@@ -21,6 +23,7 @@ from itertools import pairwise
 from statistics import mean
 from unittest import mock
 
+from filestore.chunks.frontmatter import split
 from filestore.extract._pdf import PdfExtractor, reading
 from filestore.extract._pdf.lines import measure
 from filestore.extract._pdf.tables import may_hold_table
@@ -258,7 +261,23 @@ def damaged_section(options):
         print(line)
 
 
+def frontmatter_section(options):
+    """Prints how many of the bytes of chunk files are frontmatter, and how many each key takes."""
+    taken, every = Counter(), 0
+    for path in pathlib.Path(options.files).rglob("chunk*.md"):
+        parts = split(path.read_bytes())
+        every += len(parts.head) + len(parts.body)
+        taken["fences"] += len(parts.head) - len(parts.block)
+        # A value of several lines belongs to the key above it.
+        for entry in re.split(rb"^(?=\w+:)", parts.block, flags=re.MULTILINE)[1:]:
+            taken[entry.partition(b":")[0].decode()] += len(entry)
+    print(f"frontmatter: {taken.total():,} of {every:,} bytes, {taken.total() / every:.1%}")
+    for key, size in taken.most_common():
+        print(f"    {key}: {size:,}, {size / every:.1%}")
+
+
 SECTIONS = {
+    "frontmatter": frontmatter_section,
     "damaged": damaged_section,
     "office": office_section,
     "tables": tables_section,

@@ -290,6 +290,42 @@ def test_a_heading_at_the_end_is_not_left_alone() -> None:
     assert texts_of(text) == [text]
 
 
+_HEADINGS = st.builds(
+    lambda level, count, word: f"{'#' * level} {words(count, word)}",
+    st.integers(1, 4),
+    st.integers(1, 8),
+    st.sampled_from(["rent", "attic", "notice"]),
+)
+_BELOW = st.one_of(
+    st.sampled_from([1, 4, 20, 60, 150, 400]).map(words),
+    st.sampled_from([3, 40, 120]).map(lambda count: f"{words(count)}. " * 3),
+    st.lists(st.integers(1, 30), min_size=1, max_size=20).map(
+        lambda counts: "\n".join(f"- {words(count)}" for count in counts)
+    ),
+    st.lists(st.integers(1, 12), min_size=1, max_size=30).map(
+        lambda counts: "\n".join(
+            ["| a | b |", "|---|---|", *(f"| x | {words(n)} |" for n in counts)]
+        )
+    ),
+    st.integers(1, 40).map(lambda lines: "```\n" + "code(1)\n" * lines + "```"),
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    blocks=st.lists(st.one_of(_HEADINGS, _HEADINGS, _BELOW), min_size=1, max_size=14),
+    budget=st.sampled_from([120, 240, 512]),
+)
+def test_no_piece_ends_with_a_heading(blocks: list[str], budget: int) -> None:
+    """A heading is with the text below it; only at the end of a document nothing is."""
+    text = "\n\n".join([*blocks, "The end."])
+    pieces = split(text, syntax="markdown", budget=budget, title="House rules")
+    kinds = {block.start: block.kind for block in markdown_blocks(text)}
+    for piece in pieces:
+        last = max(start for start in kinds if start < piece.end)
+        assert kinds[last] != "heading", text[piece.start : piece.end]
+
+
 def test_small_sections_are_joined() -> None:
     """A section too small for a file goes with the sibling or subsection after it."""
     text = f"# A\n\nShort.\n\n## B\n\n{words(20)}\n\n## C\n\nTiny.\n\n## D\n\n{words(20)}\n"
