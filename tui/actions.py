@@ -350,14 +350,21 @@ ACTIONS: Final[tuple[Action, ...]] = (
     _browse("open_all", "equals_sign", "open all",
         "open every resource or folder; once more, every document", _MOVES),
     _browse("filter", "slash", "filter",
-        "filter by name, title or heading; !text excludes, ~ is a regular expression",
+        "filter by name, title or heading; !text excludes, ~ is a regular expression; in the text, "
+        "find words in it",
         "'filestore ls' prints every name, for any filter of the shell", footer=70),
     _browse("search", "s", "search",
         "search the whole store; v: by meaning, k: by words, otherwise both", search, footer=80,
         asks=True),
     _browse("mode", "ctrl+t", "mode", "search by meaning, by words, or by both", search,
         asks=True),
-    _browse("text", "t", "text", "read the chunk, or the section", show, refusal=no_file),
+    _browse("text", "t", "text", "read the chunk, the section, or all of the resource", show),
+    _browse("outline", "number_sign", "outline", "choose a heading of the text, and go there",
+        _MOVES, footer=44, asks=True),
+    _browse("jump_back", "ctrl+o alt+left", "go back", "go back to where the last jump began",
+        _MOVES),
+    _browse("jump_forward", "ctrl+right_square_bracket alt+right", "go forward",
+        "go on to what was come back from", _MOVES),
     _browse("raw", "o", "raw file", "show the whole file as it is on disk", show,
         refusal=no_file),
     _browse("facts", "f", "facts",
@@ -438,7 +445,8 @@ ACTIONS: Final[tuple[Action, ...]] = (
         _MOVES),
     _lists("ends", "home end g G", "ends", "the first row, the last row", _MOVES),
     _lists("choose", "enter", "enter",
-        "open what is under the cursor; a double click does the same", show),
+        "open what is under the cursor; in a text, follow the link, or show a letter for each; a "
+        "click does the same", show),
     _lists("mark", "space", "mark", "mark the row; in Repair, choose the step", _LOOKS),
     _lists("mark_range", "v shift+down shift+up", "range", "mark from here to where you go",
         _LOOKS),
@@ -451,6 +459,7 @@ _BY_NAME: Final = {(action.place, action.name): action for action in ACTIONS}
 _KEY_LABELS: Final = {
     "question_mark": "?", "colon": ":", "at": "@", "plus": "+", "minus": "-",
     "equals_sign": "=", "slash": "/", "right_square_bracket": "]", "left_square_bracket": "[",
+    "number_sign": "#", "ctrl+right_square_bracket": "^]",
     "escape": "esc", "pagedown": "pgdn", "pageup": "pgup", "ctrl+p": "^p",
 }  # fmt: skip
 

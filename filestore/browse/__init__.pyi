@@ -1,5 +1,9 @@
 """What only the inspector needs, each name once; loaded as it is first used."""
 
+from filestore.browse.blocks import Block as Block
+from filestore.browse.blocks import Run as Run
+from filestore.browse.blocks import heading_line as heading_line
+from filestore.browse.blocks import read_blocks as read_blocks
 from filestore.browse.editor import EditorCommand as EditorCommand
 from filestore.browse.editor import editor_command as editor_command
 from filestore.browse.editor import opened_at as opened_at

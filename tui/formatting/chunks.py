@@ -100,12 +100,10 @@ def problem_lines(about: "About") -> list[Line]:
     return [line(about.problem, "error"), ()] if about.problem else []
 
 
-def text_lines(text: str, *, whole: bool = False) -> list[Line]:
-    """A text as it is, line by line; of a long one the first part, unless the whole is wanted."""
-    shown = text if whole else first_part(text)
-    shown = safe_text(shown.replace("\r\n", "\n").expandtabs(4))
-    lines: list[Line] = [(Span(one),) for one in shown.removesuffix("\n").split("\n")]
-    return lines if whole else lines + more_lines(text)
+def text_lines(text: str) -> list[Line]:
+    """A text as it is, line by line."""
+    shown = safe_text(text.replace("\r\n", "\n").expandtabs(4)).removesuffix("\n")
+    return [(Span(one, line=number),) for number, one in enumerate(shown.split("\n"), start=1)]
 
 
 def first_part(text: str) -> str:
@@ -129,7 +127,7 @@ def raw_lines(about: "About") -> list[Line]:
     """The whole file as it is on disk."""
     if about.kind == "document" and not about.raw:
         return [line("This file is no text: t shows what was read of it.", "quiet")]
-    lines = text_lines(about.raw, whole=True)
+    lines = text_lines(about.raw)
     if about.raw_cut:
         lines += [(), line("… the file is longer: e opens it in an editor", "warning")]
     return lines
@@ -263,6 +261,31 @@ def resource_lines(
         lines += [(), line(shown_path(source) or "(no source)", "title")]
         lines += [_entry(key, value) for key, value in metadata.items()]
     return lines
+
+
+def resource_head(about: "AboutResource", found: Mapping[str, int]) -> list[Line]:
+    """Above a resource that is read as a whole."""
+    source = f"  {shown_path(about.source)}" if about.source else ""
+    return [
+        line(shown_path(about.resource) or "(no resource)", "title"),
+        (
+            span(count(about.chunks, "chunk")),
+            span(source, "quiet"),
+            Span("  "),
+            *severity_marks(found),
+        ),
+    ]
+
+
+def rule_line(path: str, width: int) -> Line:
+    """Between the chunks of a text that is read as a whole."""
+    name = shown_path(path.rpartition("/")[2])
+    return (Span("", "quiet"), span(f"── {name} {'─' * max(width - len(name) - 4, 0)}", "quiet"))
+
+
+def left_line(chunks: int) -> Line:
+    """Below the first chunks of a longer text."""
+    return line(f"… {count(chunks, 'chunk')} more: l opens the list of them", "warning")
 
 
 def folder_lines(row: "AboutResource", found: Mapping[str, int]) -> list[Line]:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 from rich.cells import cell_len, chop_cells, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
@@ -55,6 +56,10 @@ LOOKS: Final[dict[Role, Look]] = {
     "added": Look(color="$text-success"),
     "removed": Look(color="$text-error", mono="underline"),
     "hunk": Look(color="$text-primary", style="bold", mono="bold"),
+    "heading": Look(color="$text-primary", style="bold", mono="bold underline"),
+    "code": Look(color="$text-success", mono="bold"),
+    "emphasis": Look(style="italic", mono="italic"),
+    "link": Look(color="$text-accent", style="underline", mono="underline"),
     # Distinct for the colour-blind, too (Okabe and Ito); their black is the colour of text.
     "hue0": Look(),
     "hue1": Look(color="#e69f00"),
@@ -308,7 +313,7 @@ def first_theme(environment: Mapping[str, str], saved: str) -> str:
     return LIGHT if background in ("7", "15") else DARK
 
 
-SIGNS: Final = str.maketrans({"…": "...", "·": "-", "–": "-", "×": "x", "●": "*"})
+SIGNS: Final = str.maketrans({"…": "...", **dict(zip("·–×●•▌│─┼", "--x**||-+", strict=True))})
 """ASCII in place of our own symbols."""
 TAB: Final = "    "
 PLAIN: Final = Style.null()
@@ -327,7 +332,7 @@ def in_ascii(line: Line) -> Line:
     return tuple(
         span
         if span.role == "text" or span.text.isascii()
-        else Span(span.text.translate(SIGNS), span.role)
+        else replace(span, text=span.text.translate(SIGNS))
         for span in line
     )
 
@@ -464,7 +469,8 @@ class Wrapping:
         for span in self.lines[line]:
             length = len(span.text)
             if start < length and end > 0:
-                found.append(Span(span.text[max(start, 0) : end], span.role))
+                text = span.text[max(start, 0) : end]
+                found.append(Span(text, span.role, span.line, span.leads_to))
             start -= length
             end -= length
         return tuple(found)
