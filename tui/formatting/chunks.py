@@ -263,13 +263,13 @@ def resource_lines(
     return lines
 
 
-def resource_head(about: "AboutResource", found: Mapping[str, int]) -> list[Line]:
-    """Above a resource that is read as a whole."""
+def resource_head(about: "AboutResource", found: Mapping[str, int], what: str) -> list[Line]:
+    """Above a resource, or a folder: how many chunks or documents, and what drifted."""
     source = f"  {shown_path(about.source)}" if about.source else ""
     return [
         line(shown_path(about.resource) or "(no resource)", "title"),
         (
-            span(count(about.chunks, "chunk")),
+            span(count(about.chunks, what)),
             span(source, "quiet"),
             Span("  "),
             *severity_marks(found),
@@ -286,16 +286,6 @@ def rule_line(path: str, width: int) -> Line:
 def left_line(chunks: int) -> Line:
     """Below the first chunks of a longer text."""
     return line(f"… {count(chunks, 'chunk')} more: l opens the list of them", "warning")
-
-
-def folder_lines(row: "AboutResource", found: Mapping[str, int]) -> list[Line]:
-    """What is known of a folder."""
-    return [
-        line(shown_path(row.resource), "title"),
-        (),
-        field("documents", f"{row.chunks:,}"),
-        (span(f"{'drift':<11}", "quiet"), *(severity_marks(found) or line("none known", "good"))),
-    ]
 
 
 def place_line(about: "About", part: int | None) -> Line | None:

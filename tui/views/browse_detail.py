@@ -377,17 +377,15 @@ class Detail(Vertical):
         about, prepared = self._about_resource, self._prepared
         if about is not None and prepared is not None:
             found = self._host.findings.index.of_resource(about.resource)
+            lines, what = prepared.lines, "chunk"
             if self._host.findings.tree.has_sections:
-                lines = texts.folder_lines(about, found)
-            else:
+                what = "document"
+            elif not prepared.pieces:
                 below = self._host.findings.tree.store_path(ChunkPath(f"{about.resource}/"))
                 moved = self._host.findings.index.moved_to(below) if found["W"] else ""
                 lines = texts.resource_lines(about, found, moved_to=moved)
-            if prepared.pieces:
-                self._head.show(texts.resource_head(about, found))
-                lines = list(prepared.lines)
-            is_whole = bool(prepared.pieces)
-            self._show_lines(lines, f"resource {about.resource} {is_whole}")
+            self._head.show(texts.resource_head(about, found, what))
+            self._show_lines(lines, f"resource {about.resource} {bool(prepared.pieces)}")
 
     def _show_error(self, error: FilestoreError) -> None:
         self._clear()

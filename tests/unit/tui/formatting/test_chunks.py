@@ -202,12 +202,12 @@ def test_a_text_is_shown_line_by_line(lines):
 def test_a_long_text_is_cut_at_a_line():
     """Of a long text whole lines of the first part are shown, and how to see the rest."""
     text = "".join(f"line {number}\n" for number in range(20_000))
-    lines = plain(chunks.text_lines(text)).split("\n")
-    shown = [one for one in lines if one.startswith("line ")]
-    assert shown == [f"line {number}" for number in range(len(shown))]
-    hidden = len(text) - sum(len(one) + 1 for one in shown) + 1
-    assert lines[-1] == f"… {hidden:,} characters more: press o for the whole file"
-    assert plain(chunks.text_lines(text, whole=True)).split("\n")[-1] == "line 19999"
+    shown = chunks.first_part(text)
+    assert text.startswith(f"{shown}\n")
+    (_, more) = chunks.more_lines(text)
+    hidden = len(text) - len(shown)
+    assert plain([more]) == f"… {hidden:,} characters more: press o for the whole file"
+    assert plain(chunks.text_lines(text)).split("\n")[-1] == "line 19999"
 
 
 def test_a_cut_file_says_so():
@@ -373,17 +373,21 @@ def test_a_syntax_can_be_named():
 
 @pytest.mark.parametrize(
     ("query", "word"),
-    [("a moved file", "moved"), ('see "the same day" now', "the same day"), ("x -longer", "x")],
+    [
+        ("a moved file", ["a", "moved", "file"]),
+        ('see "the same day" now', ["the same day", "see", "now"]),
+        ("x -longer pre*", ["x", "pre"]),
+    ],
 )
-def test_matches_are_of_the_phrase_or_longest_word(query, word):
-    """What is marked in a text is what the query most likely meant."""
-    assert search.longest_word(query) == word
+def test_every_word_of_a_query_is_marked(query, word):
+    """Phrases stay whole; what is excluded is not marked."""
+    assert search.query_words(query) == word
 
 
 @given(TEXTS)
 def test_any_query_can_be_looked_for(query):
     """No query, however odd, keeps its answer from being shown."""
-    assert isinstance(search.longest_word(query), str)
+    assert all(search.query_words(query))
     words, _ = search.parse_source(search.parse_query(query, "hybrid")[0])
     assert len(words) <= len(query)
 
