@@ -219,6 +219,12 @@ class Menus(Frame):
             what = "the text" if name == "text" else "the vector id"
             self.task_manager.read(read, partial(self.copy_text, what=what), group="copy")
 
+    def on_text_selected(self) -> None:
+        """Copy what the mouse selected, as a terminal does."""
+        text = self.screen.get_selected_text()
+        if text:
+            self.copy_text(text, what=count(len(text), "character"))
+
     def copy_text(self, text: str, *, what: str) -> None:
         """Copy a text, and show how; no terminal confirms it."""
         if not text:

@@ -317,7 +317,10 @@ def link_lines(found: "Links") -> list[Line]:
             other = one.target if title == "Links" else one.path
             where = f"  :{one.line}" if one.line else ""
             state = () if one.state == "there" else (span(f"  {one.state}", "warning"),)
-            lines.append((Span("  "), span(shown_path(other)), Span(where, "quiet"), *state))
+            # A link to here is gone to at its line, one from here to its file.
+            to = (str(other), 0 if title == "Links" else one.line or 0)
+            name = Span(one_line(shown_path(other)), leads_to="" if state else to)
+            lines.append((Span("  "), name, Span(where, "quiet"), *state))
         if len(links) > _MOST_LINKS:
             lines.append(line(f"  … {len(links) - _MOST_LINKS:,} more", "quiet"))
         lines.append(())
@@ -358,7 +361,8 @@ def _relatives(nodes: "Sequence[Row]") -> list[Line]:
     lines: list[Line] = []
     for node in nodes[:MOST_RELATIVES]:
         title = (span(f"  {cut(node.title, 60)}", "quiet"),) if node.title else ()
-        lines.append((Span("  "), *state_spans(node), span(shown_path(node.path)), *title))
+        name = Span(one_line(shown_path(node.path)), leads_to=(node.path, 0))
+        lines.append((Span("  "), *state_spans(node), name, *title))
     return lines + _more(nodes)
 
 

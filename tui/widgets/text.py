@@ -411,6 +411,8 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
 
     def on_click(self, event: Click) -> None:
         """Follow the link that was clicked."""
+        # Two clicks would select all of the text.
+        event.prevent_default()
         row = self.scroll_offset.y + event.y - self.gutter.top
         at = event.x - self.gutter.left
         for (line, start, end), leads_to in self._links_in_sight():
