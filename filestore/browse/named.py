@@ -30,7 +30,7 @@ from filestore.core.caller import absolute, leads, working_folder
 from filestore.core.errors import FilestoreError, UsageError
 from filestore.core.paths import TOP, ChunkPath, StorePath, around, is_below, is_made
 from filestore.core.safe_text import offered
-from filestore.core.spelling import did_you_mean, nearest_paths
+from filestore.core.spelling import did_you_mean_path, nearest_paths
 from filestore.fs import disk
 from filestore.fs.path_names import composed, name_among, on_disk, typed_paths
 from filestore.sidecar.door import is_shut, is_shut_text
@@ -342,7 +342,9 @@ def resource_named(catalog: Catalog, name: str, places: Places) -> str:
     )
     if len(fitting) == 1:
         return fitting[0]
-    detail = f"; it could be {', '.join(fitting)}" if fitting else did_you_mean(wanted, names)
+    detail = f"; it could be {', '.join(fitting)}"
+    if not fitting:
+        detail = did_you_mean_path(wanted, [one for names in known for one in names[:2]])
     raise UnknownResourceError(
         f"no resource {name!r}{detail}", remedy="'filestore ls' lists what is there"
     )

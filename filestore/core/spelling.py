@@ -10,6 +10,8 @@ import unicodedata
 from collections.abc import Iterable
 from typing import Final, Literal
 
+from filestore.core.safe_text import offered
+
 _MOST_OFFERED: Final = 3
 _LONGEST: Final = 64
 """A longer word is a text, and no misspelt word."""
@@ -112,6 +114,11 @@ def nearest_paths(typed: str, known: Iterable[str]) -> tuple[str, ...]:
         if is_named or is_same or alike >= _LEAST_RATIO or (near and whole > _LEAST_WHOLE):
             ranked.append((not is_named, not is_same, -whole - alike, path))
     return tuple(path for *_, path in sorted(ranked)[:_MOST_OFFERED])
+
+
+def did_you_mean_path(typed: str, known: Iterable[str]) -> str:
+    """The end of a sentence about an unknown path; "" where no known one is near."""
+    return offered(nearest_paths(typed, sorted({*known} - {typed, ""})))
 
 
 _LONGEST_PATH: Final = 256

@@ -22,7 +22,7 @@ from filestore.core.paths import StorePath, natural_key
 from filestore.core.progress import OnProgress, Progress, ignore
 from filestore.core.safe_text import brief, shown_path
 from filestore.core.schema import JsonObject
-from filestore.core.spelling import did_you_mean
+from filestore.core.spelling import did_you_mean_path
 from filestore.exchange.base import LeftOut
 from filestore.exchange.joining import (
     EXACT,
@@ -413,7 +413,7 @@ def rebuild(
             work.take(document)
         on_progress(Progress(stage="reconstructing", done=number, total=None))
     missing = [name for name, found in wanted.items() if found is None]
-    work.failed += [f"no document {name!r}{did_you_mean(name, seen)}" for name in missing]
+    work.failed += [f"no document {name!r}{did_you_mean_path(name, seen)}" for name in missing]
     notes = [*left_out, *([f"and {left_out.more:,} more"] if left_out.more else [])]
     return Rebuilt(
         folder=folder,

@@ -17,6 +17,7 @@ from filestore.core.findings import Finding, worst_first
 from filestore.core.paths import TOP, ChunkPath, is_below
 from filestore.core.progress import OnProgress, ignore
 from filestore.core.schema import JsonObject
+from filestore.core.spelling import did_you_mean_path
 from filestore.extract.ignore_files import GIT_RULES, OWN_RULES
 from filestore.fs.lock import DEFAULT_WAIT_S
 from filestore.git import repository
@@ -149,10 +150,12 @@ class _Looking:
             (path, resource, source) for path, resource, source, _ in self._catalog.all_records()
         ]
         names = {resource for _, resource, _ in known}
+        sources = {source for *_, source in known}
         for name in wanted.resources:
             if name not in names:
                 raise UnknownResourceError(
-                    f"no resource {name!r}", remedy="'filestore ls' lists what is there"
+                    f"no resource {name!r}{did_you_mean_path(name, names | sources)}",
+                    remedy="'filestore ls' lists what is there",
                 )
         self.records = [one for one in known if self._is_asked_for(*one[1:])]
         if wanted.around and not self.records:

@@ -18,7 +18,7 @@ from filestore.core.caller import leads
 from filestore.core.dates import iso_span
 from filestore.core.paths import around
 from filestore.core.safe_text import brief, listed
-from filestore.core.spelling import did_you_mean
+from filestore.core.spelling import did_you_mean, did_you_mean_path
 from filestore.fs.path_names import composed
 from filestore.search import Query
 
@@ -64,8 +64,8 @@ def allowed(
         names = {source for _, source in sources}
         chosen = set().union(*(_sources_of(one, names, places.root) for one in query.source))
         if not chosen:
-            named = sorted({source.rpartition("/")[2] for source in names})
-            similar = did_you_mean(query.source[0], named)
+            named = {source.rpartition("/")[2] for source in names}
+            similar = did_you_mean_path(query.source[0], named)
             notes.append(f"no source matches {brief(query.source[0])}{similar}")
         every.append({file for file, source in sources if source in chosen})
     if query.within:
@@ -130,8 +130,8 @@ def _inside(catalog: Catalog, folders: Sequence[str], places: Places, notes: lis
         below = {file for file, source in sources if composed(source).startswith(starts)}
         below |= {one for start in starts for one in queries.files_below(catalog, start)}
         if not below:
-            known = sorted({one for _, source in sources for one in around(source)})
-            notes.append(f"no file is in {brief(folder)}{did_you_mean(folder, known)}")
+            known = (one for _, source in sources for one in around(source))
+            notes.append(f"no file is in {brief(folder)}{did_you_mean_path(folder, known)}")
         found |= below
     return found
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filestore.core.spelling import closest, did_you_mean, edits
+from filestore.core.spelling import closest, did_you_mean, did_you_mean_path, edits
 
 WORDS = st.text("abc", max_size=6)
 
@@ -67,3 +67,11 @@ def test_the_end_of_a_sentence():
     assert did_you_mean("rn", ("rm", "ls")) == "; did you mean 'rm'?"
     assert did_you_mean("st", ("stop", "status")) == "; did you mean 'stop' or 'status'?"
     assert did_you_mean("zebra", ("stop", "status")) == ""
+
+
+def test_paths_are_offered_by_their_names() -> None:
+    """Whichever folder was typed; nothing is offered for what looks like none of them."""
+    known = ["docs/glossary.md", "docs/lease.md", "glossary", ""]
+    said = did_you_mean_path("chunked/glossery.md", known)
+    assert said == "; did you mean 'docs/glossary.md' or 'glossary'?"
+    assert did_you_mean_path("zebra.md", known) == did_you_mean_path("zebra.md", []) == ""
