@@ -342,7 +342,8 @@ def test_place_is_found_again(work: Work) -> None:
         terminal.press("j", "> ▸ lakes.md")
         terminal.press("l", "chunk1.md")
         terminal.type("j", "j")
-        left = terminal.cursor("lakes of the order 2,")
+        # The text of the whole resource has these words, too.
+        left = terminal.cursor("lakes.md/chunk2.md", "lakes of the order 2,")
         terminal.type("q")
         assert terminal.ended() == 0
     (kept,) = (work.folder / ".state" / "filestore").glob("*.json")

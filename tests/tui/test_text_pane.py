@@ -283,6 +283,20 @@ def test_the_line_with_the_most_words_is_gone_to():
     showing(act)
 
 
+def test_a_match_stays_the_one_gone_to():
+    """The same text shown again, as after a sync, keeps its matches and the one gone to."""
+
+    async def act(app, pane, pilot):
+        pane.show(numbered(40), key="a")
+        pane.find(["line 3"])
+        await pilot.press("n")
+        pane.show(numbered(40), key="a")
+        pane.find(["line 3"])
+        assert pane.match == (2, 11)
+
+    showing(act)
+
+
 LINKED = [
     (Span("see "), Span("one", "link", 3, "one.md"), Span(" or "), Span("two", "link", 3, "b")),
     *numbered(40),

@@ -111,6 +111,7 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
         if key != self._key or not self._lines:
             self._anchor = (0, 0)
             self._sought = ()
+            self._current = None
         self._anchor = at or self._anchor
         self._letters = {}
         self._key, self._lines = key, self._written(lines) if self.is_attached else lines
@@ -127,6 +128,7 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
         """
         is_new = list(words) != list(self._sought)
         self._sought = words
+        self._current = None if is_new else self._current
         self._search()
         if is_new and self._matches:
             self._to_match(self._best_match())
@@ -365,7 +367,6 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
 
     def _search(self) -> None:
         """Find where the words that are sought are; a line at a time."""
-        self._current = None
         self._matches = []
         # Joiners that one writes and another leaves out make no other word.
         words = sorted((_JOINERS.sub("", word) for word in self._sought), key=len, reverse=True)
@@ -375,6 +376,8 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
             for number, line in enumerate(self._lines):
                 for found in pattern.finditer("".join(span.text for span in line)):
                     self._matches.append((number, found.start(), found.end()))
+        if self._current is not None and self._current >= len(self._matches):
+            self._current = None
 
     def _best_match(self) -> int:
         """The first match of the line with the most of the words, from what is in sight on."""
