@@ -32,7 +32,7 @@ from filestore.fs.transaction import (
     collect_begun,
 )
 from filestore.git import attributes
-from filestore.git.repository import refuse_during_operation
+from filestore.git.repository import refuse_during_operation, unmerged
 from filestore.history.backup_store import BatchMissingError, Originals
 from filestore.history.batch import (
     Batch,
@@ -340,11 +340,11 @@ def undo_or_redo(
         AlreadyThereError: They hold what is wanted already.
         BatchMissingError: There is none of this name.
         BatchInvalidError: What was kept is damaged.
-        GitBusyError: A merge, rebase or the like is under way.
+        GitBusyError: A merge, rebase or the like is under way, and the files are not all in
+            conflict.
         WriteFailedError: The disk refused; all is as it was, unless it says otherwise.
     """
     snapshot = store.snapshot
-    refuse_during_operation(snapshot.places.root)
     collect_leftovers(snapshot.places)
     if not os.path.isdir(snapshot.places.undo):
         if identifier is None:
@@ -362,6 +362,9 @@ def undo_or_redo(
         if group is None:
             return None
         change = KeptChange(root, originals, group, wanted)
+        tree = snapshot.places.tree
+        if not {*change.links} <= {*map(tree.store_path, unmerged(snapshot.places.chunked))}:
+            refuse_during_operation(snapshot.places.root)
         replaced = _put(snapshot.places, change)
         # A writer that died staged files also in folders where nothing had to be put back.
         collect_begun(root, group.links())
