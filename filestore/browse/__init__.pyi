@@ -48,6 +48,7 @@ from filestore.enrich.plan import EnrichPlan as EnrichPlan
 from filestore.enrich.plan import EnrichReport as EnrichReport
 from filestore.fs.programs import find_program as find_program
 from filestore.fs.programs import run_program as run_program
+from filestore.git.merge import Side as Side
 from filestore.history.batch import Group as Group
 from filestore.history.changes import Change as Change
 from filestore.ingest.moved_files import Move as Move
@@ -58,6 +59,8 @@ from filestore.repair.plan import without as without
 from filestore.repair.request import NoSidesError as NoSidesError
 from filestore.repair.request import SideChoice as SideChoice
 from filestore.repair.request import Sides as Sides
+from filestore.repair.request import hunk_texts as hunk_texts
+from filestore.repair.request import hunks_choice as hunks_choice
 from filestore.sidecar.refusals import useless_error as useless_error
 from filestore.store.inspected import InspectedStore as InspectedStore
 from filestore.verify.paths import TooManyPathsError as TooManyPathsError

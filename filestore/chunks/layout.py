@@ -201,7 +201,7 @@ MADE: Final = MadeFiles()
 
 
 _UNREAD: Final = ("conflict-markers", "oversized", "special-file", "symlink", "leftovers", "litter")
-"""States of files that are told as they are, also while git has them as unmerged."""
+"""States that a file keeps while git has it as unmerged."""
 
 
 def observe(

@@ -285,7 +285,7 @@ def resolved(data: bytes | None, sides: Sequence[Side], staged: Staged | None) -
         data: What it holds now; None where there is no file.
         sides: One for each of its hunks in their order, or one for all.
         staged: What git's index holds of it unmerged; None where it is merged. Without markers,
-            as in binary files and in those that one side deleted or renamed, a side is the file.
+            as in a binary file or one that a side deleted or renamed, a side is the file.
 
     Raises:
         MarkersBrokenError: See `conflicts`.

@@ -4,10 +4,11 @@ Changes nothing: `apply` does. `inspector` reads, `planner` decides. One rule: a
 only with the command that makes it.
 """
 
+import contextlib
 import os
 import shlex
 from collections.abc import Container, Iterable, Sequence
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from msgspec import Struct, ValidationError, convert
 from msgspec.structs import asdict, replace
@@ -128,23 +129,23 @@ def policy_of(
         raise UsageError(
             f"no finding is called {unknown[0]!r}", remedy="'filestore verify' prints the codes"
         )
-    by_hunk: list[tuple[StorePath, tuple[merge.Side, ...]]] = []
+    by_hunk: dict[StorePath, tuple[merge.Side, ...]] = {}
     for text in hunks:
         words, _, path = text.partition(":")
-        try:
+        sides: tuple[merge.Side, ...] = ()
+        with contextlib.suppress(ValidationError):
             sides = convert(words.split(","), tuple[merge.Side, ...])
-        except ValidationError as error:
+        if not path or not sides or by_hunk.setdefault(named(places, path), sides) != sides:
             raise UsageError(
-                f"--hunks {text}: not a list of sides and a path",
+                f"--hunks {text}: not one list of sides for a path",
                 remedy="write a word for each hunk: ours,theirs,both,keep:PATH",
-            ) from error
-        by_hunk.append((named(places, path), sides))
+            )
     chosen: dict[str, str] = {}
     choices = {
         word: tuple(named(places, path) for path in given)
         for word, given in (("ours", ours), ("theirs", theirs), ("remove", remove))
     }
-    for word, of_word in (*choices.items(), ("hunks", [path for path, _ in by_hunk])):
+    for word, of_word in (*choices.items(), ("hunks", by_hunk)):
         for path in of_word:
             if chosen.setdefault(path, word) != word:
                 raise UsageError(
@@ -154,7 +155,7 @@ def policy_of(
         truth=truth,
         only=frozenset(only),
         paths=tuple(named(places, path) for path in paths),
-        hunks=tuple(by_hunk),
+        hunks=tuple(by_hunk.items()),
         **choices,
     )
 
@@ -446,6 +447,22 @@ def _of_index(parts: Parts, path: StorePath) -> Sides:
 def hunks_choice(path: StorePath, sides: tuple[merge.Side, ...]) -> SideChoice:
     """A side for each hunk of git's conflict in a file."""
     return _hunks(path, sides, "take the chosen sides")
+
+
+def hunk_texts(sides: Sides, number: int) -> tuple[str, str]:
+    """Both sides of one conflict of a file, with the lines around it."""
+    one, hunks = sides.hunks[number], sides.hunks
+    start = hunks[number - 1].end if number else 0
+    end = hunks[number + 1].start if number + 1 < len(hunks) else len(sides.data)
+    before = b"".join(sides.data[start : one.start].splitlines(keepends=True)[-_AROUND:])
+    after = b"".join(sides.data[one.end : end].splitlines(keepends=True)[:_AROUND])
+    return Present(data=before + one.ours + after).text, Present(
+        data=before + one.theirs + after
+    ).text
+
+
+_AROUND: Final = 3
+"""Lines that are shown before and after a conflict."""
 
 
 def _hunks(path: StorePath, sides: tuple[merge.Side, ...], label: str) -> SideChoice:

@@ -347,6 +347,7 @@ def undo_or_redo(
     snapshot = store.snapshot
     collect_leftovers(snapshot.places)
     if not os.path.isdir(snapshot.places.undo):
+        refuse_during_operation(snapshot.places.root)
         if identifier is None:
             return None
         raise BatchMissingError("nothing was kept yet", remedy="filestore undo --list")
@@ -359,12 +360,13 @@ def undo_or_redo(
             group = _chosen(root, originals, wanted)
         else:
             group = named(originals, identifier)
-        if group is None:
-            return None
-        change = KeptChange(root, originals, group, wanted)
-        tree = snapshot.places.tree
-        if not {*change.links} <= {*map(tree.store_path, unmerged(snapshot.places.chunked))}:
+        change = None if group is None else KeptChange(root, originals, group, wanted)
+        in_conflict = set(map(snapshot.places.tree.store_path, unmerged(snapshot.places.chunked)))
+        # What was chosen in a file in conflict is undone while git waits, and nothing else.
+        if change is None or change.edited() or not in_conflict.issuperset(change.links):
             refuse_during_operation(snapshot.places.root)
+        if change is None or group is None:
+            return None
         replaced = _put(snapshot.places, change)
         # A writer that died staged files also in folders where nothing had to be put back.
         collect_begun(root, group.links())

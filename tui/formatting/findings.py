@@ -17,7 +17,7 @@ from tui.formatting import Line, Role, Span, arrow, count, cut, field, line, one
 
 if TYPE_CHECKING:
     from filestore import FilestoreError, Finding
-    from filestore.browse import Evidence, Neighbour, SideChoice, Sides
+    from filestore.browse import Evidence, Neighbour, Side, SideChoice, Sides
 
 SEVERITY: Final[Mapping[str, tuple[str, str, Role]]] = {
     "E": ("x", "error", "error"),
@@ -417,15 +417,28 @@ def stacked_lines(rows: Sequence[Facing]) -> list[Line]:
 SIDES: Final = {
     "left": ("ours", "remove-other"),
     "right": ("theirs", "remove-this"),
-    "both": ("keep-both",),
+    "both": ("keep-both", "both"),
 }
 """What a side means: of two copies, to take one is to remove the other."""
 BASE_TITLE: Final = "the common ancestor; b shows both sides again"
+HUNKS: Final[dict[str, "Side"]] = {
+    "left": "ours",
+    "right": "theirs",
+    "both": "both",
+    "keep": "keep",
+}
+"""What a key chooses in one conflict of several."""
 KEYS: Final = {"left": "1", "right": "2", "both": "3"}
 
 
-def sides_title(sides: "Sides") -> Line:
-    """What there is to choose from."""
+def sides_title(sides: "Sides", hunk: int | None = None) -> Line:
+    """What there is to choose from: both versions of a file, or one conflict of several."""
+    if hunk is not None:
+        first, last = sides.hunks[hunk].lines
+        return (
+            span(f"conflict {hunk + 1} of {len(sides.hunks)}, lines {first}-{last}  ", "title"),
+            span(shown_path(sides.path), "quiet"),
+        )
     and_other = f" and {shown_path(sides.other)}" if sides.other else ""
     return (
         span(f"{CODES[sides.code].sides}  ", "title"),
@@ -439,11 +452,20 @@ def wanted_side(sides: "Sides", side: str) -> "SideChoice | None":
     return next((choice for choice in sides.choices if choice.name in names), None)
 
 
+def _key_line(*pairs: tuple[str, str]) -> Line:
+    return tuple(one for key, words in pairs for one in (span(key, "key"), span(words)))
+
+
 def choice_lines(sides: "Sides") -> list[Line]:
     """The keys, what each does, and the command that does the same."""
     found: list[Line] = []
+    is_many = len(sides.hunks) > 1
+    if is_many:
+        words = ("1  ", "our side"), ("  2  ", "their side"), ("  3  ", "both, ours first")
+        found.append(_key_line(*words, ("  4  ", "leave it")))
+        found.append(_key_line(("<  ", "our side of all that are left"), ("  >  ", "theirs")))
     for side, key in KEYS.items():
-        choice = wanted_side(sides, side)
+        choice = None if is_many else wanted_side(sides, side)
         if choice is not None:
             label = choice.label
             if sides.code == "duplicate" and side != "both":

@@ -17,6 +17,7 @@ CHOICES: Final[Mapping[str, str]] = {
     "take-ours": "--ours",
     "resolve-theirs": "--theirs",
     "take-theirs": "--theirs",
+    "take-hunks": "--hunks",
     "remove-duplicate": "--remove",
 }
 """Kinds of steps that a person asks for by naming the file, with the option that names it."""
@@ -331,7 +332,8 @@ def commands(
     named: dict[str, list[str]] = {}
     for step in steps:
         if step.kind in CHOICES:
-            named.setdefault(CHOICES[step.kind], []).append(step.path)
+            sides = f"{','.join(step.sides)}:" if step.kind == "take-hunks" else ""
+            named.setdefault(CHOICES[step.kind], []).append(sides + step.path)
     options = "".join(f" {option} {all_quoted(paths)}" for option, paths in named.items())
     found = [f"repair{options}"] if named else []
     if (

@@ -334,7 +334,8 @@ class Request(Struct, frozen=True, kw_only=True):
     @property
     def about(self) -> str:
         """What it is for, in a few words."""
-        named = (*self.policy.ours, *self.policy.theirs, *self.policy.remove)
+        policy = self.policy
+        named = (*policy.ours, *policy.theirs, *policy.remove, *dict(policy.hunks))
         if named:
             return shown_path(named[0])
         if self.findings is None:

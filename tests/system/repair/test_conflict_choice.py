@@ -124,7 +124,10 @@ def commit(workspace: Any, files: dict[str, bytes | None], subject: str) -> None
 
 def text(*lines: str) -> bytes:
     """A document with lines that are far enough from each other to be hunks of their own."""
-    return "\n\n\n\n".join(["# amber", *lines, "The end."]).encode() + b"\n"
+    return (
+        "\n\nA line\n\nbetween the\n\nothers.\n\n".join(["# amber", *lines, "The end."]).encode()
+        + b"\n"
+    )
 
 
 BINARY = b"\xff\x00\xfe%d\n"
@@ -215,6 +218,54 @@ def test_one_file_is_resolved_while_git_waits(busy: Any) -> None:
     is_stash = not operation(str(busy.store))
     assert bool(done.code == 4) is not is_stash
     assert quiet.exists() is is_stash
+
+
+@pytest.mark.parametrize("layout", ["chunks", "in place"])
+def test_each_hunk_of_a_merge_is_chosen(workspace: Any, tmp_path: Path, layout: str) -> None:
+    """One word for each conflict, in both layouts; what a person made of it is left alone."""
+    folder, path, call = (
+        workspace.store / "chunked",
+        workspace.store / "chunked/amber.md",
+        workspace,
+    )
+    words: tuple[object, ...] = ()
+    if layout == "in place":
+        folder = tmp_path / "vault"
+        folder.mkdir()
+        path, words = folder / "amber.md", ("--store", folder)
+        call("init", "--in-place", folder)
+    git = ["-C", str(folder)]
+    if layout == "in place":
+        workspace.git(*git, "init", "-q")
+    for branch, data in (("base", BASE), ("theirs", THEIRS), ("ours", OURS)):
+        workspace.git(*git, "checkout", "-q", "-b", branch, *(["base"] if data != BASE else []))
+        path.write_bytes(data["amber.md"] or b"")
+        workspace.git(*git, "add", "-f", "amber.md")
+        workspace.git(*git, "commit", "-q", "-m", branch)
+    with pytest.raises(Exception, match="merge"):
+        workspace.git(*git, "merge", "theirs")
+    before, staged = path.read_bytes(), workspace.git(*git, "ls-files", "--stage")
+    assert before.count(b"<<<<<<<") == 2
+    call(*words, "repair", "--hunks", "ours:amber.md", "--hunks", "both:amber.md", "--yes", code=2)
+    call(*words, "repair", "--hunks", "mine:amber.md", "--yes", code=2)
+    done = call.json(*words, "repair", "--hunks", "both,both,ours:amber.md", "--yes", code=1)
+    assert "2 conflicts, and 3 choices" in str(done["plan"]["left"])
+    done = call.json(*words, "repair", "--hunks", "both,keep:amber.md", "--yes", code=1)
+    assert kinds(done["applied"]) == ["take-hunks"]
+    assert path.read_bytes().count(b"<<<<<<<") == 1
+    assert b"It is yellow.\nIt is golden.\n" in path.read_bytes()
+    call(*words, "repair", "--theirs", "amber.md", "--yes", code=1)
+    made = text("It is yellow.\nIt is golden.", "It is brittle.", "It is ancient.")
+    assert path.read_bytes() == made
+    done = call.json(*words, "repair", "--ours", "amber.md", "--yes", code=1)
+    assert "no conflict markers any more: 'git add' it" in str(done["plan"]["left"])
+    found = call.json(*words, "verify", "--level", "full", code=1)["findings"]
+    assert {one["code"] for one in found} == {"conflict-markers", "git-operation"}
+    assert path.read_bytes() == made
+    call(*words, "undo", code=None)
+    call(*words, "undo", code=None)
+    assert path.read_bytes() == before
+    assert workspace.git(*git, "ls-files", "--stage") == staged
 
 
 def test_a_plan_holds_for_the_marks_it_saw(workspace: Any, marked: Path) -> None:
