@@ -30,6 +30,8 @@ from filestore.catalog import CatalogNewerError as CatalogNewerError
 from filestore.chunking import Section as Section
 from filestore.config.layout import copy_example as copy_example
 from filestore.config.layout import find_root as find_root
+from filestore.config.settings import InspectorOptions as InspectorOptions
+from filestore.config.settings import user_inspector as user_inspector
 from filestore.core.codes import Code as Code
 from filestore.core.errors import install_line as install_line
 from filestore.core.findings import LEFT_BY_STATS as LEFT_BY_STATS

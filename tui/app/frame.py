@@ -30,7 +30,7 @@ from textual.widgets import ContentSwitcher
 from textual.worker import WorkerFailed
 
 from filestore import FilestoreError, Finding
-from filestore.browse import shown_path
+from filestore.browse import InspectorOptions, shown_path
 from tui import actions
 from tui.actions import ActionContext, Place
 from tui.app.keys_in_order import KeysInOrder
@@ -46,7 +46,8 @@ from tui.workers.session_file import Saved
 from tui.workers.task_manager import TaskManager
 from tui.workers.terminal import TerminalDriver
 
-FOOTER_KEYS: Final = 7
+LEAST_FOOTER: Final = 6
+"""Columns of a key with its title."""
 MOST_LOGGED: Final = 1_000
 AFTERWARDS_S: Final = 0.5
 WORK_S: Final = 0.1
@@ -91,15 +92,16 @@ class Frame(KeysInOrder):
 
     def __init__(self, options: Options) -> None:
         # Else Textual makes greys of them; where none is wanted the terminal's own are left.
-        is_bare = bool(options.environment.get("NO_COLOR"))
-        super().__init__(driver_class=TerminalDriver, ansi_color=is_bare or None)
+        is_bare = bool(options.environment.get("NO_COLOR")) or None
+        super().__init__(driver_class=TerminalDriver, ansi_color=is_bare)
         self.fault = ""
         """The trace of the first fault of this program; "" for none."""
         self.HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (90, "-normal"), (140, "-wide")]
         self.VERTICAL_BREAKPOINTS = [(0, "-low"), (16, "-high")]
         self.options = options
-        self.saved = Saved()
-        self.findings = Findings()
+        self.own = InspectorOptions()
+        """What the user's settings say of the inspector."""
+        self.saved, self.findings = Saved(), Findings()
         self.root = ""
         self.read_only = options.read_only
         self.ascii = options.ascii
@@ -133,6 +135,18 @@ class Frame(KeysInOrder):
         for theme in THEMES:
             self.register_theme(theme)
         self.theme = first_theme(options.environment, "")
+
+    def take_own(self, own: InspectorOptions) -> None:
+        """Take up the user's settings."""
+        known = {f"{action.place}.{action.name}" for action in actions.ACTIONS}
+        for name in own.keys.keys() - known:
+            self.notify(f"inspector.keys: no action is called {name}", severity="warning")
+        self.own = own
+        self.set_keymap({name: ",".join(keys) for name, keys in own.keys.items() if name in known})
+
+    def keys_of(self, action: actions.Action) -> Sequence[str]:
+        """The keys of an action: the user's, else its own."""
+        return self.own.keys.get(f"{action.place}.{action.name}") or action.keys
 
     def compose(self) -> ComposeResult:
         """Header, pages, footer."""
@@ -478,19 +492,19 @@ class Frame(KeysInOrder):
             shown = [
                 action
                 for action in actions.available(self.page)
-                if action.footer and (now.is_written or not action.useless)
+                if now.is_written or not action.useless
             ]
             shown.sort(key=lambda action: -action.footer)
             items = [
                 Item(
                     line=texts.key_words(
-                        actions.key_label(action.keys[0]),
+                        actions.key_label(self.keys_of(action)[0]),
                         action.title,
                         refused=bool(actions.refusal(action, now)),
                     ),
                     press=f"{action.place}.{action.name}",
                 )
-                for action in shown[:FOOTER_KEYS]
+                for action in shown[: self.size.width // LEAST_FOOTER]
             ]
             self._footer.show(items)
 

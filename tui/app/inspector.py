@@ -19,6 +19,7 @@ from filestore.browse import (
     listed,
     look_at_folder,
     useless_error,
+    user_inspector,
 )
 from tui.actions import Place
 from tui.app.frame import Options
@@ -29,7 +30,7 @@ from tui.formatting.reports import add_errors, add_summary, standing, store_name
 from tui.state.findings import StatsFindings, by_stats
 from tui.views.context import View
 from tui.views.dialogs import Choice, PromptScreen, StartScreen
-from tui.widgets.drawing import first_theme
+from tui.widgets.drawing import MONO, first_theme
 from tui.workers import session_file
 from tui.workers.session_file import Saved
 from tui.workers.task_manager import TaskManager, make_store
@@ -117,7 +118,7 @@ class Inspector(Menus):
         self.saved, problem = session_file.read(path)
         if problem:
             self.notify(f"could not restore the last session: {problem}")
-        self.theme = first_theme(self.options.environment, self.saved.theme)
+        self._take_settings()
         self._until_first.enter_context(self.batch_update())
         made_early = tuple(self.views)
         # Before anything else is read, so that every row that is drawn knows it.
@@ -138,6 +139,16 @@ class Inspector(Menus):
             failed=self.cannot_open,
             urgent=True,
         )
+
+    def _take_settings(self) -> None:
+        try:
+            self.take_own(user_inspector(self.options.configuration))
+        except FilestoreError as error:
+            self.fail(error)
+        chosen = self.own.theme or self.saved.theme
+        self.theme = first_theme(self.options.environment, chosen)
+        if self.own.theme and self.theme not in (self.own.theme, MONO):
+            self.notify(f"inspector.theme: no theme is called {chosen}", severity="warning")
 
     def _opened(self, made_early: Sequence[View], found: tuple[str, Sequence[str]]) -> None:
         catalog, unknown = found

@@ -5,7 +5,7 @@ import shlex
 import time
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -25,7 +25,7 @@ from tui.actions import Action, ActionContext, Place
 from tui.app.frame import Frame
 from tui.formatting import Line, all_quoted, count, line, shortened
 from tui.formatting import reports as texts
-from tui.views.dialogs import Choice, ChoiceScreen, Panel, PromptScreen, Steady
+from tui.views.dialogs import Choice, ChoiceScreen, HelpScreen, Panel, PromptScreen, Steady
 from tui.widgets.drawing import THEMES
 from tui.workers import terminal
 from tui.workers.tasks import Handlers, Job
@@ -63,7 +63,7 @@ class ActionsProvider(Provider):
         reason = actions.refusal(action, frame.action_context())
         return Hit(
             score,
-            f"{action.title}  {actions.key_label(action.keys[0])}",
+            f"{action.title}  {actions.key_label(frame.keys_of(action)[0])}",
             lambda: frame.action_do(action.place, action.name),
             text=action.title,
             help=f"not now: {reason}" if reason else action.help,
@@ -85,22 +85,19 @@ class Menus(Frame):
     # Panels
 
     def do_help(self) -> None:
-        """Show the keys of this page."""
-        now = self.action_context()
-        places: list[tuple[str, Place]] = [
-            (self.page.capitalize(), self.page),
-            ("Everywhere", "everywhere"),
-            ("Lists", "lists"),
-        ]
-        lines: list[Line] = []
-        for title, place in places:
-            lines.append(line(title, "title"))
-            for action in actions.of_place(place):
-                keys = " ".join(map(actions.key_label, action.keys))
-                command = actions.command_line(action, now) or action.no_command
-                lines += texts.help_lines(keys, action.help, command)
-            lines.append(())
-        self.push_screen(Panel("Keys", lambda: lines))
+        """Show the keys of this page, one line an action; the chosen one is done."""
+        choices = []
+        for action in (*actions.available(self.page), *actions.of_place("lists")):
+            keys = " ".join(map(actions.key_label, self.keys_of(action)))
+            name, title = f"{action.place}.{action.name}", f"{keys:<14} {action.title}"
+            choices.append(Choice(name=name, title=title, about=action.help))
+
+        def do(name: str | None) -> None:
+            place, _, action = (name or "").partition(".")
+            if place in ("everywhere", self.page):
+                self.action_do(cast("Place", place), action)
+
+        self.push_screen(HelpScreen("Keys", choices), do)
 
     def do_palette(self) -> None:
         """Find an action by name."""

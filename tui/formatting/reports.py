@@ -361,12 +361,6 @@ def task_lines(
     return lines
 
 
-def help_lines(keys: str, meaning: str, command: str) -> list[Line]:
-    """Keys, what they do, and below it the command line or why there is none."""
-    first: Line = (span(f"  {keys:<14}", "key"), span(meaning))
-    return [first, (Span(f"  {'':<14}", "quiet"), span(command, "quiet"))] if command else [first]
-
-
 def error_lines(error: "FilestoreError") -> list[Line]:
     """What went wrong and what to do about it."""
     lines = [line(shown_path(error.message), "error")]

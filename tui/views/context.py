@@ -76,7 +76,11 @@ def bindings_of(place: Place) -> list[Binding]:
     """The keys of a place, each asking the frame for its action."""
     return [
         Binding(
-            ",".join(action.keys), f"app.do('{place}', '{action.name}')", action.title, show=False
+            ",".join(action.keys),
+            f"app.do('{place}', '{action.name}')",
+            action.title,
+            show=False,
+            id=f"{place}.{action.name}",
         )
         for action in of_place(place)
     ]

@@ -109,6 +109,8 @@ class ChoiceScreen(Steady, ModalScreen[str | None]):
     """Choices under a question; gives the name of the chosen one, or None."""
 
     hint: ClassVar[str] = "enter chooses, esc cancels"
+    box: ClassVar[str] = "box"
+    filters: ClassVar[bool] = False
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "dismiss", "leave"),
         Binding("j", "down", show=False),
@@ -123,17 +125,20 @@ class ChoiceScreen(Steady, ModalScreen[str | None]):
 
     def compose(self) -> ComposeResult:
         """The question, and what can be chosen."""
-        options = []
-        for choice in self._choices:
-            text = Text(one_line(choice.title), style="bold")
-            for more in filter(None, (choice.about, choice.why_not)):
-                text.append(f"  {one_line(more)}", style="dim not bold")
-            options.append(Option(text, id=choice.name, disabled=bool(choice.why_not)))
-        with Vertical(classes="box"):
+        with Vertical(classes=self.box):
             yield Static(self._head)
-            yield OptionList(*options)
+            yield OptionList(*map(self.row, self._choices))
+            if self.filters:
+                yield Field(placeholder="words of a line", compact=True)
             yield (hint := Static(Text(self.hint, style="dim"), classes="hint"))
             hint.visible = not self.is_seen_first
+
+    def row(self, choice: Choice) -> Option:
+        """How a choice is shown."""
+        text = Text(one_line(choice.title), style="bold")
+        for more in filter(None, (choice.about, choice.why_not)):
+            text.append(f"  {one_line(more)}", style="dim not bold")
+        return Option(text, id=choice.name, disabled=bool(choice.why_not))
 
     def begin(self) -> None:
         """Begin on the choice that holds now."""
@@ -156,6 +161,55 @@ class ChoiceScreen(Steady, ModalScreen[str | None]):
     def action_up(self) -> None:
         """Go to the one before."""
         self.query_one(OptionList).action_cursor_up()
+
+
+HELP_WIDTH: Final = 100
+AROUND: Final = 8
+"""Columns of a box that are none of a line's: borders, padding, the scroll bar."""
+
+
+class HelpScreen(ChoiceScreen):
+    """Every action on one line, filtered by what is typed behind a slash."""
+
+    hint = "/ filters, enter does it, esc closes"
+    filters = True
+    box = "box help"
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("slash", "filter", show=False)]
+
+    def row(self, choice: Choice) -> Option:
+        """On one line, as much of it as fits."""
+        text = Text(one_line(choice.title), style="bold")
+        text.append(f"  {one_line(choice.about)}", style="dim not bold")
+        text.truncate(
+            min(self.app.size.width * 96 // 100, HELP_WIDTH) - AROUND, overflow="ellipsis"
+        )
+        return Option(text, id=choice.name)
+
+    def begin(self) -> None:
+        """Begin without a filter."""
+        self.query_one(Field).display = False
+        super().begin()
+
+    def action_filter(self) -> None:
+        """Type a filter."""
+        self.query_one(Field).display = True
+        self.query_one(Field).focus()
+
+    @on(Input.Changed)
+    def _filtered(self, event: Input.Changed) -> None:
+        words = event.value.lower().split()
+        options = self.query_one(OptionList)
+        options.clear_options()
+        options.add_options(
+            self.row(one)
+            for one in self._choices
+            if all(word in f"{one.title} {one.about}".lower() for word in words)
+        )
+        options.highlighted = 0 if options.option_count else None
+
+    @on(Input.Submitted)
+    def _submitted(self) -> None:
+        self.query_one(OptionList).action_select()
 
 
 YES: Final = "yes"

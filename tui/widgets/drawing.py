@@ -12,6 +12,7 @@ those of Okabe and Ito (Color Universal Design, 2008), and errors and warnings d
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Final
 
 from msgspec import Struct
@@ -24,7 +25,7 @@ from textual.geometry import Region
 from textual.scroll_view import ScrollView
 from textual.scrollbar import ScrollBar, ScrollBarRender
 from textual.strip import Strip
-from textual.theme import Theme
+from textual.theme import BUILTIN_THEMES, Theme
 
 from tui.formatting import Line, Role, Span
 
@@ -253,6 +254,8 @@ class Drawn(ScrollView):
 DARK: Final = "filestore-dark"
 LIGHT: Final = "filestore-light"
 MONO: Final = "filestore-mono"
+ANSI: Final = "ansi"
+_ANSI: Final = ["default", "yellow", "cyan", "green", "bright_yellow", "blue", "red", "magenta"]
 
 _RESTING: Final = "block-cursor-blurred-background"
 """Behind the row under the cursor of a list without the focus; Textual's own, which shines
@@ -294,6 +297,18 @@ THEMES: Final = (
         foreground="#e4e4e4", background="#000000", surface="#000000", panel="#303030",
         success="#e4e4e4", warning="#ffffff", error="#ffffff",
         variables={_RESTING: "#404040"},
+    ),
+    # The terminal's own palette.
+    replace(
+        BUILTIN_THEMES["ansi-dark"],
+        name=ANSI,
+        variables=BUILTIN_THEMES["ansi-dark"].variables | {
+            "text": "ansi_default", "text-muted": "ansi_bright_black", "text-success": "ansi_green",
+            "text-primary": "ansi_blue", "text-warning": "ansi_yellow", "text-error": "ansi_red",
+            "text-accent": "ansi_magenta", _RESTING: "ansi_bright_black",
+            "block-cursor-blurred-foreground": "ansi_default",
+            **{f"role-hue{number}": f"ansi_{color}" for number, color in enumerate(_ANSI)},
+        },
     ),
 )  # fmt: skip
 
