@@ -47,7 +47,7 @@ def test_what_does_not_fit_is_named(case, text, words):
     async def act(session):
         await session.until(lambda: words in " ".join(session.seen().split()))
 
-    case.inspect(act, page="browse", size=(120, 40))
+    case.inspect(act, page="browse", size=(120, 40), notifications=True)
 
 
 def test_help_is_filtered_and_does_what_is_chosen(case):
