@@ -9,10 +9,10 @@ colour-blind it runs from blue to orange, the axis that red-green blindness leav
 those of Okabe and Ito (Color Universal Design, 2008), and errors and warnings differ in lightness.
 """
 
+import dataclasses
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, ClassVar, Final
 
 from msgspec import Struct
@@ -299,7 +299,7 @@ THEMES: Final = (
         variables={_RESTING: "#404040"},
     ),
     # The terminal's own palette.
-    replace(
+    dataclasses.replace(
         BUILTIN_THEMES["ansi-dark"],
         name=ANSI,
         variables=BUILTIN_THEMES["ansi-dark"].variables | {
