@@ -353,6 +353,8 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "filter by name, title or heading; !text excludes, ~ is a regular expression; in the text, "
         "find words in it",
         "'filestore ls' prints every name, for any filter of the shell", footer=70),
+    _browse("columns", "comma", "columns",
+        "choose what the list is sorted by, and its columns", _LOOKS, footer=36, asks=True),
     _browse("search", "s", "search",
         "search the whole store; v: by meaning, k: by words, otherwise both", search, footer=80,
         asks=True),
@@ -457,7 +459,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
 
 _BY_NAME: Final = {(action.place, action.name): action for action in ACTIONS}
 _KEY_LABELS: Final = {
-    "question_mark": "?", "colon": ":", "at": "@", "plus": "+", "minus": "-",
+    "question_mark": "?", "colon": ":", "at": "@", "comma": ",", "plus": "+", "minus": "-",
     "equals_sign": "=", "slash": "/", "right_square_bracket": "]", "left_square_bracket": "[",
     "number_sign": "#", "ctrl+right_square_bracket": "^]",
     "escape": "esc", "pagedown": "pgdn", "pageup": "pgup", "ctrl+p": "^p",

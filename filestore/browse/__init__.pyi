@@ -18,6 +18,7 @@ from filestore.browse.listing import DocumentFiles as DocumentFiles
 from filestore.browse.listing import Listing as Listing
 from filestore.browse.listing import NameFilter as NameFilter
 from filestore.browse.named import UnknownPathError as UnknownPathError
+from filestore.browse.rows import Measure as Measure
 from filestore.browse.rows import Row as Row
 from filestore.browse.shown import Shown as Shown
 from filestore.browse.summary_tree import Family as Family

@@ -551,7 +551,7 @@ def test_findings_mark_their_rows(root):
         page.view.open_path(path)
         await shows(pilot, "Milk and bread")
         found(page, Finding(code="modified", path=path, detail="its text differs"))
-        await shows(pilot, "E x modified", "E1", "▏")
+        await shows(pilot, "E x modified", "E1")
         assert page.action_context().codes == ("modified",)
         await press(pilot, "f")
         await shows(pilot, "its text differs", "repair: index the file again")

@@ -37,6 +37,7 @@ def test_keys_and_colours_are_the_users(case):
     [
         ('[inspector]\ntheme = "none"\n', "no theme is called none"),
         ('[inspector.keys]\n"browse.none" = ["x"]\n', "no action is called browse.none"),
+        ('[inspector]\ncolumns = ["none"]\n', "no column is called none"),
         ("[inspector]\ntheme = 1\n", "inspector.theme"),
     ],
 )
@@ -64,3 +65,26 @@ def test_help_is_filtered_and_does_what_is_chosen(case):
         await session.until(lambda: type(session.app.screen) is ChoiceScreen)
 
     case.inspect(act, page="browse", size=(80, 24))
+
+
+def test_columns_and_their_order_are_kept(case):
+    """Those of the settings, until others are chosen; these, and the order, outlive the session."""
+    own(case, '[inspector]\ncolumns = ["sections", "size"]\n')
+    long = case.folder / "a-long.md"
+    long.write_text("# Long\n\n" + "One thing after another.\n" * 100)
+    case.add(long)
+
+    async def choose(session):
+        tree = session.app.view.outline
+        assert tree.chosen_columns == ("sections", "size")
+        await session.press("comma", *["down"] * 6, "enter")
+        await session.press("comma", *["down"] * 2, "enter")
+        await session.until(lambda: tree.order == "size")
+        await session.until(lambda: tree._inside[""] == ["notes", "a-long.md"])
+
+    async def find(session):
+        tree = session.app.view.outline
+        assert (tree.order, tree.chosen_columns) == ("size", ["sections"])
+
+    case.inspect(choose, page="browse", size=(120, 40))
+    case.inspect(find, page="browse", size=(120, 40))

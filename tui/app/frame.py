@@ -36,6 +36,7 @@ from tui.actions import ActionContext, Place
 from tui.app.keys_in_order import KeysInOrder
 from tui.formatting import one_line, quoted, span
 from tui.formatting import reports as texts
+from tui.formatting.rows import COLUMNS
 from tui.state.findings import Findings
 from tui.views.context import Severity, View, bindings_of
 from tui.views.dialogs import MainScreen, SmallScreen, drawable, is_too_small
@@ -141,6 +142,8 @@ class Frame(KeysInOrder):
         known = {f"{action.place}.{action.name}" for action in actions.ACTIONS}
         for name in own.keys.keys() - known:
             self.notify(f"inspector.keys: no action is called {name}", severity="warning")
+        for name in set(own.columns) - set(COLUMNS):
+            self.notify(f"inspector.columns: no column is called {name}", severity="warning")
         self.own = own
         self.set_keymap({name: ",".join(keys) for name, keys in own.keys.items() if name in known})
 

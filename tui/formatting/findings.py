@@ -45,7 +45,6 @@ _MOST_DETAIL: Final = 400
 _SAME: Final[tuple[str, Role]] = (" ", "text")
 _HASH_LENGTH: Final = 16
 """As much of a hash as a person compares."""
-_EIGHTHS: Final = " ▏▎▍▌▋▊▉"
 _SAME_COSINE: Final = 0.0005
 """Smaller differences do not show in three digits."""
 
@@ -60,24 +59,6 @@ def place_of(path: str, tree: Tree = CHUNKS) -> str:
     """What a finding is about, as a list shows it: chunk files without what all of them share."""
     below = tree.chunk_path(StorePath(path)) if tree.holds(path) else path
     return shown_path(below) or "the whole store"
-
-
-def drift_bar(
-    found: Mapping[str, int], total: int, *, width: int = 5, ascii_only: bool = False
-) -> Line:
-    """How much of something drifted, as wide as is asked; nothing where nothing did."""
-    drifted = sum(found.get(severity, 0) for severity in "EW")
-    if not drifted:
-        return ()
-    # What is more than nothing is never invisible.
-    eighths = max(round(width * 8 * drifted / max(total, drifted)), 1)
-    full, rest = divmod(eighths, 8)
-    drawn = "█" * full + (_EIGHTHS[rest] if rest else "")
-    if ascii_only:
-        drawn = "#" * max(round(eighths / 8), 1)
-    frame = ("[", "]") if ascii_only else ("▕", "▏")
-    role = SEVERITY["E" if found.get("E") else "W"][2]
-    return Span(frame[0], "quiet"), Span(f"{drawn:<{width}}", role), Span(frame[1], "quiet")
 
 
 # Rows

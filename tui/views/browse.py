@@ -19,7 +19,7 @@ from filestore import FilestoreError
 from tui.actions import ActionContext, Place
 from tui.formatting import Line, count
 from tui.formatting.chunks import SECTIONS
-from tui.formatting.rows import nothing_lines
+from tui.formatting.rows import COLUMNS, SORTS, nothing_lines
 from tui.formatting.search import KINDS, query_words
 from tui.views.browse_detail import Detail
 from tui.views.browse_rows import Enriching, TreeList, ask_move, marked_paths
@@ -267,12 +267,12 @@ class BrowseView(View):
 
     def restore(self, saved: Mapping[str, Any]) -> None:
         """Restore the last session, before the page is mounted."""
-        opened, path, text = saved.get("opened"), saved.get("path"), saved.get("filter")
+        opened, path = saved.get("opened"), saved.get("path")
         names = opened if isinstance(opened, list) else []
         self.outline.restore(
+            saved,
             opened=[name for name in names if isinstance(name, str)],
             path=path if isinstance(path, str) else "",
-            text=text if isinstance(text, str) else "",
         )
         if saved.get("section") in [name for name, _, _ in SECTIONS]:
             self._section = saved["section"]
@@ -397,6 +397,31 @@ class BrowseView(View):
         self._leave_search()
         self._listing()
         self._tree.begin_filter()
+
+    def do_columns(self) -> None:
+        """Choose what the list is sorted by, and its columns."""
+        tree, now, shown = self.outline, self.outline.order, self.outline.chosen_columns
+        choices = [
+            Choice(
+                name=f"-{name}" if now == name else name,
+                title=f"sort by {name}",
+                about="the other way round" if now == name else "",
+            )
+            for name in SORTS
+        ]
+        choices += [
+            Choice(name=f"column {name}", title=f"{'hide' if name in shown else 'show'} {name}")
+            for name in COLUMNS
+        ]
+
+        def take(chosen: str | None) -> None:
+            kind, _, name = (chosen or "").partition(" ")
+            if name:
+                tree.toggle_column(name)
+            elif kind:
+                tree.sort(kind)
+
+        self.app.push_screen(ChoiceScreen("Order and columns", choices, at=now), take)
 
     def do_summaries(self) -> None:
         """Show the tree of summaries in place of the files, or the files again."""

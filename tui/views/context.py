@@ -11,6 +11,7 @@ from textual.message import Message
 from textual.widget import Widget
 
 from filestore import FilestoreError, Finding
+from filestore.browse import InspectorOptions
 from tui.actions import ActionContext, Place, of_place
 from tui.state.findings import Findings
 from tui.workers.task_manager import TaskManager
@@ -27,6 +28,8 @@ class ViewContext(Protocol):
     """Everything found so far, for all views."""
     read_only: str
     """Why nothing may be written; "" where it may."""
+    own: InspectorOptions
+    """What the user's settings say of the inspector."""
 
     @property
     def store_option(self) -> str:

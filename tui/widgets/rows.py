@@ -19,7 +19,7 @@ from textual.strip import Strip
 
 from tui.formatting import Span, count
 from tui.state.rows import Listed, Marking, Rows, TreeRows
-from tui.widgets.drawing import PLAIN, Drawn, fitted, strip
+from tui.widgets.drawing import PLAIN, Drawn, cells, fitted, strip
 
 MOST_MARKED: Final = 50_000
 """Rows that one key press may mark; more would block the screen."""
@@ -244,7 +244,10 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
             words = self._rows.row(index)
             line = (Span(self.ellipsis, "quiet"),) if words is None else self.written(words)
             room = max(self._width - len(signs), 0)
-            line = (Span(signs, "mark"), *fitted(line, room, self.ellipsis))
+            columns = self.written(self._rows.columns(index, room)) if words is not None else ()
+            line = fitted(line, max(room - cells(columns), 0), self.ellipsis)
+            gap = Span(" " * (room - cells(line) - cells(columns)))
+            line = (Span(signs, "mark"), *line, *((gap, *columns) if columns else ()))
             palette = self.palette
             looks = (palette.of, palette.on_resting, palette.on_cursor)[has_cursor]
             rest = (None, palette.on_resting("text"), palette.cursor)[has_cursor]
