@@ -147,7 +147,7 @@ def no_file(now: ActionContext) -> str:
 
 def no_finding(now: ActionContext) -> str:
     """There is no finding to plan for."""
-    return "" if now.codes or now.marked else "nothing is marked and no finding is under the cursor"
+    return "" if now.paths or now.marked else "nothing is marked and no finding is under the cursor"
 
 
 def useless(command: str) -> str:
@@ -322,7 +322,8 @@ ACTIONS: Final[tuple[Action, ...]] = (
     _everywhere("log", "at", "log", "show the command lines of everything done", _LOOKS),
     _everywhere("errors", "E", "errors", "show errors in full", _LOOKS),
     _everywhere("copy", "y", "copy",
-        "copy path, vector id, text or command line; in Browse, the paths of what is marked",
+        "copy path, absolute path, path:line, Markdown link, vector id, text or command line; in "
+        "Browse, the paths or links of what is marked",
         show,
         footer=30, asks=True),
     _everywhere("copy_command", "Y", "copy command",
@@ -399,7 +400,8 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "go to the next chunk or section in reading order", _MOVES, refusal=no_file),
     _browse("previous_chunk", "left_square_bracket", "previous chunk",
         "go to the previous chunk or section in reading order", _MOVES, refusal=no_file),
-    _browse("plan", "p", "plan repair", "plan a repair of what is marked, or of this file", plan,
+    _browse("plan", "p", "plan repair",
+        "plan a repair of what is marked, or of this file, resource or folder", plan,
         refusal=no_finding),
     # Verify
     _verify("evidence", "l right", "evidence",

@@ -871,6 +871,32 @@ def test_marked_files_are_copied_and_planned_for_together(root):
     browse(root, act)
 
 
+def test_a_resource_with_drift_is_planned_for_without_a_mark(root):
+    """On its row, p plans what is found below it, also of a file that left; nothing else."""
+
+    async def act(page, pilot):
+        planned: list[list[Finding]] = []
+        page.plan = planned.append
+        await press(pilot, "g")
+        await until(pilot, lambda: page.action_context().resource == "guide.md")
+        await press(pilot, "p")
+        assert not planned  # a clean one is refused
+        folder = "chunked/guide.md/"
+        found = [
+            Finding(code="modified", path=f"{folder}chunk3.md"),
+            Finding(code="moved", path="chunked/away.md", other=f"{folder}chunk1.md"),
+            Finding(code="modified", path="chunked/guide.md2/chunk1.md"),
+        ]
+        page.findings.replace(found, Coverage(level="full"), clean=False)
+        page.findings_changed()
+        assert page.action_context().paths == ("chunked/guide.md",)
+        await press(pilot, "p")
+        await until(pilot, lambda: planned)
+        assert planned.pop() == found[:2]
+
+    browse(root, act)
+
+
 def test_a_key_of_marks_is_never_silent(root):
     """Where nothing can be marked, the page says where it can."""
 

@@ -16,6 +16,7 @@ from textual.events import DescendantFocus
 from textual.widget import Widget
 
 from filestore import FilestoreError
+from filestore.browse import ChunkPath
 from tui.actions import ActionContext, Place
 from tui.formatting import Line, count
 from tui.formatting.chunks import SECTIONS
@@ -115,23 +116,33 @@ class BrowseView(View):
     def action_context(self) -> ActionContext:
         """What is under the cursor, and what is known of it."""
         path = self.detail.path or self._path
-        found = self.host.findings.index.of_row(path) if path else ()
+        index = self.host.findings.index
+        found = index.of_row(path) if path else ()
+        below = self._drifted if not path else ""
         return ActionContext(
             place=self.place,
-            path=self.host.findings.index.moved_to(path) or path,
+            path=index.moved_to(path) or path,
             line=self.detail.first_line,
             resource="" if self._is_searching else self._tree.resource or "",
             query=self.search.query_words if self._is_searching else "",
             mode=self.search.asked_mode,
             kind=self.search.asked_kind if self._is_searching else "",
             codes=tuple(dict.fromkeys(finding.code for finding in found)),
-            paths=tuple(dict.fromkeys(finding.path for finding in found)),
+            paths=tuple(dict.fromkeys(one.path for one in found)) or tuple(filter(None, [below])),
             marked=len(self.listed.marks),
         )
 
     def line_to_edit(self) -> int:
         """The line that is read, or the one with the words that were searched."""
         return self.detail.line_to_edit()
+
+    @property
+    def _drifted(self) -> str:
+        """The folder of the resource under the cursor, where it has findings; else ""."""
+        findings, name = self.host.findings, self._tree.resource
+        if self._is_searching or not name or not any(findings.index.of_resource(name).values()):
+            return ""
+        return findings.tree.store_path(ChunkPath(name)).rstrip("/")
 
     @property
     def _path(self) -> str:
@@ -526,10 +537,12 @@ class BrowseView(View):
         if self.screen.has_class("-narrow") or not self._is_on_the_left:
             self._reading()
 
-    def copy_marked(self) -> None:
-        """Copy the paths of the marked files, a line each."""
+    def copy_marked(self, written: Callable[[str], str] = str) -> None:
+        """Copy the paths of the marked files, a line each, written in one way."""
         copy = self.host.copy_text
-        self._read_marked(lambda paths: copy("\n".join(paths), what=count(len(paths), "path")))
+        self._read_marked(
+            lambda paths: copy("\n".join(map(written, paths)), what=count(len(paths), "path"))
+        )
 
     def _read_marked(self, then: Callable[[Sequence[str]], None]) -> None:
         marks = tuple(self.listed.marks)
@@ -608,7 +621,9 @@ class BrowseView(View):
         """Show in Repair what would repair the marked files, or this one."""
         known, rows = self.host.findings.index.of_row, len(self.listed.marks)
         if not rows:
-            self.host.plan(known(self.detail.path or self._path))
+            path = self.detail.path or self._path
+            below = self.host.findings.index.below
+            self.host.plan(known(path) if path else below(self._drifted))
             return
 
         def plan(paths: Sequence[str]) -> None:

@@ -99,6 +99,8 @@ class Choice(Struct, frozen=True, kw_only=True):
     about: str = ""
     why_not: str = ""
     """Why it cannot be chosen; "" where it can."""
+    key: str = ""
+    """The letter that chooses it; "" for none."""
 
 
 WAYS: Final = {"in-place": "i", "make": "n", "example": "x", "retry": "r"}
@@ -135,7 +137,8 @@ class ChoiceScreen(Steady, ModalScreen[str | None]):
 
     def row(self, choice: Choice) -> Option:
         """How a choice is shown."""
-        text = Text(one_line(choice.title), style="bold")
+        text = Text(f"{choice.key}  " if choice.key else "", style="bold")
+        text.append(one_line(choice.title))
         for more in filter(None, (choice.about, choice.why_not)):
             text.append(f"  {one_line(more)}", style="dim not bold")
         return Option(text, id=choice.name, disabled=bool(choice.why_not))
@@ -149,6 +152,13 @@ class ChoiceScreen(Steady, ModalScreen[str | None]):
         if getattr(self.app, "ascii", False):
             options.vertical_scrollbar.renderer = PlainBar  # type: ignore[misc] # as documented
         options.focus()
+
+    def on_key(self, event: Key) -> None:
+        """Choose by its letter."""
+        for one in self._choices:
+            if one.key and one.key == event.character and not one.why_not:
+                event.stop()
+                self.dismiss(one.name)
 
     @on(OptionList.OptionSelected)
     def _chosen(self, event: OptionList.OptionSelected) -> None:
