@@ -163,9 +163,11 @@ def columns(row: Row, shown: Shown, measure: Measure | None, chosen: Sequence[st
         marks += severity_marks(shown.severities, most=99)
         marks += [Span(" edited", "note")] if row.edited else []
         room = wide
+        # The first is cut where it has to be, the others are whole or not there.
         for mark in marks:
-            found.append(Span(mark.text[:room], mark.role))
-            room -= len(found[-1].text)
+            if len(mark.text) <= room or mark is marks[0]:
+                found.append(Span(mark.text[:room], mark.role))
+                room -= len(found[-1].text)
         found.append(Span(" " * room))
     return tuple(found)
 

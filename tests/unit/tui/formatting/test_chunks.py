@@ -146,6 +146,10 @@ def test_a_resource_row_says_how_much_drifted():
     assert drift_of(row, severities={"E": 2, "W": 1}) == " E2 W1"
     many = {"E": 1200, "W": 100, "I": 99}
     assert drift_of(row, severities=many) == " E99+ W99+ I99"
+    narrow = rows.columns_for(30, ["drift"])
+    for severities, said in ((many, " E99+"), ({"E": 1, "W": 1}, " E1")):
+        drawn = rows.columns(row, rows.Shown(severities=severities), None, narrow)
+        assert plain([drawn]).rstrip() == said
     shown = rows.Shown(is_open=True, matches=7, ascii_only=True)
     assert plain([rows.file_row(row, shown)]) == "- guide.md  7 of 1,200"
 
