@@ -14,7 +14,7 @@ from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
-from filestore.catalog import Catalog, file_of_text, part_of_text, queries, summaries
+from filestore.catalog import Catalog, file_of_text, queries, summaries
 from filestore.chunks import chunk_file, kept, questions_file, resource_record
 from filestore.chunks.layout import resource_of
 from filestore.chunks.links import own_links
@@ -225,13 +225,12 @@ def _silent(catalog: Catalog, reader: "Reader", file: int, texts: Iterable[int])
     data, row = catalog.content(file), catalog.files_by_id([file])[file]
     (named,) = named_by(catalog, [row])
     try:
-        made = list(entries(file, row.path, kept.read(data or b""), named))
+        made = {one.id: one for one in entries(file, row.path, kept.read(data or b""), named)}
     except ValueError:
         return
-    for text in texts:
-        for one in made[part_of_text(text) :][:1]:
-            if not reader.holds(one.id, (one.title, one.text, one.description)):
-                yield text
+    for one in filter(None, map(made.get, texts)):
+        if not reader.holds(one.id, (one.title, one.text, one.description)):
+            yield one.id
 
 
 def _of_texts(tree: Tree, catalog: Catalog, files: Sequence[int], detail: str) -> Iterator[Finding]:

@@ -1,8 +1,7 @@
 """Sections of e-books that style sheets alone give their look: hidden text, headings.
 
 What a book's navigation names is a heading where the section has none of its own, and what looks
-like it is one below. One rule: pages
-are changed by their tags alone, for many are not sound XML.
+like it is one below. One rule: pages are changed by their tags alone, for many are not sound XML.
 """
 
 import html
