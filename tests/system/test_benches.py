@@ -78,6 +78,10 @@ SMALL: Final = {
 """The smallest size that each can do."""
 QUICK: Final = ("query_cost", "xquad")
 """What asks the library most, and takes a second."""
+DEAR: Final = frozenset(
+    {"before", "code_chunks", "inspector", "query_syntax", "server", "start", "watched_status"}
+)
+"""What takes half a minute and more even so."""
 TOO_LONG: Final = frozenset(
     {
         "agent_answers",
@@ -161,8 +165,13 @@ def test_it_gives_figures(name: str, script: Any, data: Path) -> None:
     figures(name, script, data)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("name", sorted(SMALL.keys() - set(QUICK)))
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.exhaustive if name in DEAR else pytest.mark.long)
+        for name in sorted(SMALL.keys() - set(QUICK))
+    ],
+)
 def test_each_gives_figures(name: str, script: Any, data: Path) -> None:
     """At its smallest size."""
     if name == "inspector" and sys.platform != "linux":

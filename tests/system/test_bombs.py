@@ -77,7 +77,7 @@ def files_outside(folder: Path) -> set[Path]:
     return {path for path in folder.rglob("*") if "file_index" not in path.parts}
 
 
-@pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.long)])
+@pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.exhaustive)])
 def test_bombs(
     every: int,
     workspace: Any,

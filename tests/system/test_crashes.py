@@ -31,7 +31,7 @@ def assert_survives(*words: str, script: Path = SCRIPT) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("cycles", [6, pytest.param(40, marks=pytest.mark.long)])
+@pytest.mark.parametrize("cycles", [6, pytest.param(40, marks=pytest.mark.exhaustive)])
 def test_killed_at_random(cycles: int) -> None:
     """Whatever a killed command had done, repeating it makes the store as it should be."""
     assert_survives("random", "--cycles", f"{cycles}", "--seed", "3")

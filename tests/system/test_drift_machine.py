@@ -219,7 +219,7 @@ class Drift(RuleBasedStateMachine):
 TestDrift = Drift.TestCase
 
 
-@pytest.mark.long
+@pytest.mark.exhaustive
 class TestLongDrift(Drift.TestCase):
     """More histories."""
 

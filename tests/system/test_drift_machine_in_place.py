@@ -177,7 +177,7 @@ class DriftInPlace(RuleBasedStateMachine):
 TestDriftInPlace = DriftInPlace.TestCase
 
 
-@pytest.mark.long
+@pytest.mark.exhaustive
 class TestLongDriftInPlace(DriftInPlace.TestCase):
     """More histories."""
 

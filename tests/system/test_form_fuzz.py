@@ -22,7 +22,7 @@ def test_damaged_indexes_are_refused_or_sound() -> None:
     fuzzed(300)
 
 
-@pytest.mark.long
+@pytest.mark.exhaustive
 def test_thousands_of_damaged_indexes_are_refused_or_sound() -> None:
     """As many as a person would never try."""
     fuzzed(3_000)

@@ -32,7 +32,7 @@ def homes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Ho
     [
         ["--every", "53"],
         *(
-            pytest.param(["--layout", layout, "--every", "29"], marks=pytest.mark.long)
+            pytest.param(["--layout", layout, "--every", "29"], marks=pytest.mark.exhaustive)
             for layout in LAYOUTS
         ),
     ],
@@ -167,7 +167,7 @@ SWAPPED = (
 
 
 @pytest.mark.parametrize(
-    "moves", [MOVES, pytest.param(3 * MOVES, marks=pytest.mark.long)], ids=["few", "many"]
+    "moves", [MOVES, pytest.param(3 * MOVES, marks=pytest.mark.exhaustive)], ids=["few", "many"]
 )
 def test_a_part_that_becomes_a_link_while_it_is_open(
     homes: Callable[[str], Home], monkeypatch: pytest.MonkeyPatch, moves: int

@@ -146,7 +146,7 @@ def stop_exports(root: Path, export: Path, times: int) -> None:
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_stopped_imports(store_folder: Path, export: Path, how: signal.Signals) -> None:
-    """Once; the long run does it thirty times."""
+    """Once; the exhaustive run does it ten times."""
     stop_imports(store_folder, export, 1, how)
 
 
@@ -170,18 +170,18 @@ def test_full_text_that_a_kill_left_behind(
 
 
 def test_killed_exports(store_folder: Path, export: Path) -> None:
-    """Once; the long run kills thirty."""
+    """Once; the exhaustive run kills thirty."""
     stop_exports(store_folder, export, 1)
 
 
-@pytest.mark.long
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_many_stopped_imports(store_folder: Path, export: Path, how: signal.Signals) -> None:
     """Ten."""
     stop_imports(store_folder, export, 10, how)
 
 
-@pytest.mark.long
+@pytest.mark.exhaustive
 def test_many_killed_exports(store_folder: Path, export: Path) -> None:
     """Thirty."""
     stop_exports(store_folder, export, 30)

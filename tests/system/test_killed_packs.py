@@ -124,22 +124,22 @@ def sound_rows(path: Path) -> int:
 
 
 def test_killed_exports(root: Path) -> None:
-    """Once; the long run kills thirty."""
+    """Once; the exhaustive run kills thirty."""
     kill_exports(root, 1)
 
 
 def test_killed_imports(root: Path) -> None:
-    """Once; the long run kills thirty."""
+    """Once; the exhaustive run kills thirty."""
     kill_imports(root, 1)
 
 
-@pytest.mark.long
+@pytest.mark.exhaustive
 def test_many_killed_exports(root: Path) -> None:
     """Thirty."""
     kill_exports(root, 30)
 
 
-@pytest.mark.long
+@pytest.mark.exhaustive
 def test_many_killed_imports(root: Path) -> None:
     """Thirty."""
     kill_imports(root, 30)

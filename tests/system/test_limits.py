@@ -138,7 +138,7 @@ def test_a_soft_limit_is_raised(notes: Any) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("step", [2, pytest.param(1, marks=pytest.mark.long)])
+@pytest.mark.parametrize("step", [2, pytest.param(1, marks=pytest.mark.exhaustive)])
 def test_files_run_out_in_the_middle(notes: Any, script: Callable[..., Any], step: int) -> None:
     """However few files a call may open, it does what was asked or names the limit."""
     done = script(LIBRARY, notes.store, str(step))

@@ -17,7 +17,7 @@ OLD, NEW = b"old", b"n" * (PAGE + 1)
 
 @needs_strace
 @pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("sample", [3, pytest.param(7, marks=pytest.mark.long)])
+@pytest.mark.parametrize("sample", [3, pytest.param(7, marks=pytest.mark.exhaustive)])
 def test_cut_while_a_command_writes(command: str, sample: int) -> None:
     """Whatever the disk may then hold, no truth is lost, status is true, and sync repairs."""
     limits = ("--step", "12", "--states", "12", "--sample", f"{sample}")

@@ -12,7 +12,7 @@ import pytest
 PROGRAM = Path(__file__).with_name("sidecar_mutations.py")
 
 
-@pytest.mark.parametrize("count", [24, pytest.param(80, marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [24, pytest.param(80, marks=pytest.mark.exhaustive)])
 @pytest.mark.parametrize(
     "more", [(), ("--in-place",), ("--fitted",)], ids=["tree", "in-place", "fitted"]
 )

@@ -131,7 +131,7 @@ def _limit() -> None:
     ("place", "gigabytes"),
     [
         *((place, 1 if place == VECTORS else 5) for place in PLACES),
-        pytest.param(VECTORS, 5, marks=pytest.mark.long),
+        pytest.param(VECTORS, 5, marks=pytest.mark.exhaustive),
     ],
 )
 def test_no_command_reads_a_sparse_file_whole(

@@ -1,7 +1,7 @@
 """Work that is stopped, by Ctrl-C or a kill: all of a change is there then, or nothing of it.
 
-`stopped_work.py` stops what is stopped; here a few of the moments run, in the long run more, and as
-many as one likes with `python tests/system/stopped_work.py --call … --how … --moments …`.
+`stopped_work.py` stops what is stopped; here a few of the moments run, more in the exhaustive run,
+and as many as one likes with `python tests/system/stopped_work.py --call … --how … --moments …`.
 """
 
 import json
@@ -34,7 +34,7 @@ def stopped(*calls: str, how: tuple[str, ...], moments: int) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("moments", [3, pytest.param(7, marks=pytest.mark.long)])
+@pytest.mark.parametrize("moments", [3, pytest.param(7, marks=pytest.mark.exhaustive)])
 def test_a_repair_that_is_stopped_is_taken_back(moments: int) -> None:
     """After a stop at any moment what was there before comes back, byte for byte; no child runs."""
     found = stopped("apply", how=("SIGINT", "SIGKILL"), moments=moments)["apply"]
@@ -42,7 +42,7 @@ def test_a_repair_that_is_stopped_is_taken_back(moments: int) -> None:
     assert found["trees"]["before"] >= 1
 
 
-@pytest.mark.parametrize("moments", [2, pytest.param(4, marks=pytest.mark.long)])
+@pytest.mark.parametrize("moments", [2, pytest.param(4, marks=pytest.mark.exhaustive)])
 def test_an_undo_that_is_stopped_is_completed(moments: int) -> None:
     """An undo or a redo that is stopped is completed by the next one, and can be turned back."""
     for found in stopped("undo", "redo", how=("SIGINT", "SIGKILL"), moments=moments).values():

@@ -154,7 +154,8 @@ class History:
 
 
 @pytest.mark.parametrize(
-    "seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.long) for seed in range(4, 60))]
+    "seed",
+    [*range(4), *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in range(4, 60))],
 )
 def test_models_are_never_mixed(workspace: Any, server: EmbeddingServer, seed: int) -> None:
     """Edited, synced, switched, dropped, damaged, in any order: each answer is of one model."""

@@ -276,7 +276,7 @@ SOME: Final = (
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no pty")
 @pytest.mark.parametrize(
-    "sinks", [SOME, pytest.param(tuple(SINKS), marks=pytest.mark.long)], ids=["some", "every"]
+    "sinks", [SOME, pytest.param(tuple(SINKS), marks=pytest.mark.exhaustive)], ids=["some", "every"]
 )
 def test_no_payload_reaches_the_terminal(sinks: tuple[str, ...]) -> None:
     """Every part of the screen that shows what a file says shows it without a byte that could

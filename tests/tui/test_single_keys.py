@@ -53,7 +53,7 @@ def test_no_key_that_writes_loses_alone_what_can_be_restored(case, page):
     try_keys(case, page, lambda action: action.writes or action.place == page == "repair")
 
 
-@pytest.mark.long  # the whole of what the one before tries a part of
+@pytest.mark.exhaustive  # the whole of what the one before tries a part of
 @pytest.mark.parametrize("page", PAGES)
 def test_no_key_alone_loses_what_can_be_restored(case, page):
     """The same of every key that a page has."""

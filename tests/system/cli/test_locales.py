@@ -87,7 +87,10 @@ def test_a_store_is_the_same_in_every_locale(run: Run, notes: Path, locale: str)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("locale", _LOCALES)
+@pytest.mark.parametrize(
+    "locale",
+    ["C", *(pytest.param(one, marks=pytest.mark.exhaustive) for one in [*_LOCALES][1:])],
+)
 def test_every_command_works_in_a_locale_of_few_letters(run: Run, notes: Path, locale: str) -> None:
     """None ends in a traceback, and none takes the catalog for damaged."""
     for command in COMMANDS:

@@ -87,7 +87,7 @@ def test_a_killed_writer_leaves_a_whole_index(name, tmp_path):
     kill_again_and_again(name, tmp_path, 2)
 
 
-@pytest.mark.long
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", FORMS)
 def test_no_moment_of_a_kill_leaves_half_an_index(name, tmp_path):
     """Again and again, at moments by chance."""

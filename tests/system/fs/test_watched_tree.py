@@ -201,7 +201,7 @@ def limits(examples: int, steps: int) -> settings:
     )
 
 
-@pytest.mark.long
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("machine", [KeptWalk, KeptWalkInPlace])
 def test_a_walk_that_is_kept_stays_true_for_long(machine: type[KeptWalk]) -> None:
     """The same machines, with many more trees."""

@@ -114,7 +114,7 @@ def test_the_mark_is_left_where_git_is_trusted(
     assert hostile.mark.exists()
 
 
-@pytest.mark.parametrize("together", [5, pytest.param(1, marks=pytest.mark.long)])
+@pytest.mark.parametrize("together", [5, pytest.param(1, marks=pytest.mark.exhaustive)])
 def test_no_setting_starts_a_program(hostile: HostileGit, together: int) -> None:
     """Whatever setting names a program: no question of ours to git starts it."""
     hostile.plant_hooks()

@@ -690,7 +690,7 @@ def test_a_cut_connection_leaves_one_whole_generation(database: Database, table:
     cut_everywhere(database, table, 149)
 
 
-@pytest.mark.long
+@pytest.mark.exhaustive
 def test_a_connection_may_be_cut_at_any_byte(database: Database, table: str) -> None:
     """As above, at each thirteenth byte."""
     cut_everywhere(database, table, 13)

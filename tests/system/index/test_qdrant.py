@@ -284,7 +284,7 @@ def test_a_push_that_is_killed_can_be_repeated(tmp_path: Path) -> None:
     kill_often(tmp_path, 2)
 
 
-@pytest.mark.long
+@pytest.mark.exhaustive
 def test_a_push_that_is_killed_often_can_be_repeated(tmp_path: Path) -> None:
     """The same, 15 times."""
     kill_often(tmp_path, 15)
@@ -341,7 +341,7 @@ def test_a_damaged_folder_is_named_and_can_be_cleared(tmp_path: Path) -> None:
     damage_and_clear(tmp_path, "half", 1)
 
 
-@pytest.mark.long
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("how", ["empty", "half", "junk"])
 def test_all_damage_is_named_and_can_be_cleared(tmp_path: Path, how: str) -> None:
     """The same for every file, in three ways."""

@@ -38,7 +38,7 @@ def test_each_commit_answers_as_its_checkout(layout: str, tmp_path: Path) -> Non
     assert_as_built(history, history.commits, tmp_path)
 
 
-@pytest.mark.long
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("layout", ["tree", "flat", "in-place"])
 def test_a_long_history_answers_as_its_checkouts(layout: str, tmp_path: Path) -> None:
     """The same over many commits."""

@@ -45,11 +45,11 @@ def under_attack(place: Path, folder: Path, times: int, seed: int) -> None:
 
 
 def test_hostile_requests(place: Path, tmp_path: Path) -> None:
-    """Some; the long run sends four thousand."""
+    """Some; the exhaustive run sends four thousand."""
     under_attack(place, tmp_path, 240, 1)
 
 
-@pytest.mark.long
+@pytest.mark.exhaustive
 def test_many_hostile_requests(place: Path, tmp_path: Path) -> None:
     """Four thousand."""
     under_attack(place, tmp_path, 4_000, 2)

@@ -241,7 +241,7 @@ def test_no_look_at_the_files_is_of_another_catalog() -> None:
         history.teardown()
 
 
-@pytest.mark.long
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_no_answer_is_of_before_for_long(layout: str) -> None:
     """The same, with many more histories."""

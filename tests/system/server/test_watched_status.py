@@ -138,7 +138,7 @@ def test_the_answer_is_that_of_a_walk(layout: str) -> None:
     run_state_machine_as_test(machine(layout), settings=limits(6, 15))
 
 
-@pytest.mark.long
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_the_answer_stays_that_of_a_walk_for_long(layout: str) -> None:
     """The same, with many more trees."""
