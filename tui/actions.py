@@ -147,7 +147,7 @@ def no_file(now: ActionContext) -> str:
 
 def no_finding(now: ActionContext) -> str:
     """There is no finding to plan for."""
-    return "" if now.codes or now.marked else "nothing is marked and no finding is under the cursor"
+    return "" if now.paths or now.marked else "nothing is marked and no finding is under the cursor"
 
 
 def useless(command: str) -> str:
@@ -322,7 +322,8 @@ ACTIONS: Final[tuple[Action, ...]] = (
     _everywhere("log", "at", "log", "show the command lines of everything done", _LOOKS),
     _everywhere("errors", "E", "errors", "show errors in full", _LOOKS),
     _everywhere("copy", "y", "copy",
-        "copy path, vector id, text or command line; in Browse, the paths of what is marked",
+        "copy path, absolute path, path:line, Markdown link, vector id, text or command line; in "
+        "Browse, the paths or links of what is marked",
         show,
         footer=30, asks=True),
     _everywhere("copy_command", "Y", "copy command",
@@ -335,6 +336,8 @@ ACTIONS: Final[tuple[Action, ...]] = (
     _everywhere("previous_part", "shift+tab", "previous part", "go to the previous part", _MOVES),
     _everywhere("back", "escape", "back",
         "leave one level: the marks, the filter, the search, the panel", _MOVES),
+    _everywhere("suspend", "ctrl+z", "suspend", "go to the shell; its 'fg' comes back",
+        "it only leaves the screen"),
     _everywhere("quit", "q ctrl+q", "quit", "quit; asks first while a task is running",
         "it closes the screen"),
     # Browse
@@ -348,14 +351,23 @@ ACTIONS: Final[tuple[Action, ...]] = (
     _browse("open_all", "equals_sign", "open all",
         "open every resource or folder; once more, every document", _MOVES),
     _browse("filter", "slash", "filter",
-        "filter by name, title or heading; !text excludes, ~ is a regular expression",
+        "filter by name, title or heading; !text excludes, ~ is a regular expression; in the text, "
+        "find words in it",
         "'filestore ls' prints every name, for any filter of the shell", footer=70),
+    _browse("columns", "comma", "columns",
+        "choose what the list is sorted by, and its columns", _LOOKS, footer=36, asks=True),
     _browse("search", "s", "search",
         "search the whole store; v: by meaning, k: by words, otherwise both", search, footer=80,
         asks=True),
     _browse("mode", "ctrl+t", "mode", "search by meaning, by words, or by both", search,
         asks=True),
-    _browse("text", "t", "text", "read the chunk, or the section", show, refusal=no_file),
+    _browse("text", "t", "text", "read the chunk, the section, or all of the resource", show),
+    _browse("outline", "number_sign", "outline", "choose a heading of the text, and go there",
+        _MOVES, footer=44, asks=True),
+    _browse("jump_back", "ctrl+o alt+left", "go back", "go back to where the last jump began",
+        _MOVES),
+    _browse("jump_forward", "ctrl+right_square_bracket alt+right", "go forward",
+        "go on to what was come back from", _MOVES),
     _browse("raw", "o", "raw file", "show the whole file as it is on disk", show,
         refusal=no_file),
     _browse("facts", "f", "facts",
@@ -388,7 +400,8 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "go to the next chunk or section in reading order", _MOVES, refusal=no_file),
     _browse("previous_chunk", "left_square_bracket", "previous chunk",
         "go to the previous chunk or section in reading order", _MOVES, refusal=no_file),
-    _browse("plan", "p", "plan repair", "plan a repair of what is marked, or of this file", plan,
+    _browse("plan", "p", "plan repair",
+        "plan a repair of what is marked, or of this file, resource or folder", plan,
         refusal=no_finding),
     # Verify
     _verify("evidence", "l right", "evidence",
@@ -436,7 +449,8 @@ ACTIONS: Final[tuple[Action, ...]] = (
         _MOVES),
     _lists("ends", "home end g G", "ends", "the first row, the last row", _MOVES),
     _lists("choose", "enter", "enter",
-        "open what is under the cursor; a double click does the same", show),
+        "open what is under the cursor; in a text, follow the link, or show a letter for each; a "
+        "click does the same", show),
     _lists("mark", "space", "mark", "mark the row; in Repair, choose the step", _LOOKS),
     _lists("mark_range", "v shift+down shift+up", "range", "mark from here to where you go",
         _LOOKS),
@@ -447,8 +461,9 @@ ACTIONS: Final[tuple[Action, ...]] = (
 
 _BY_NAME: Final = {(action.place, action.name): action for action in ACTIONS}
 _KEY_LABELS: Final = {
-    "question_mark": "?", "colon": ":", "at": "@", "plus": "+", "minus": "-",
+    "question_mark": "?", "colon": ":", "at": "@", "comma": ",", "plus": "+", "minus": "-",
     "equals_sign": "=", "slash": "/", "right_square_bracket": "]", "left_square_bracket": "[",
+    "number_sign": "#", "ctrl+right_square_bracket": "^]",
     "escape": "esc", "pagedown": "pgdn", "pageup": "pgup", "ctrl+p": "^p",
 }  # fmt: skip
 

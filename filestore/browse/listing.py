@@ -18,7 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from filestore.browse import rows
-from filestore.browse.rows import Row
+from filestore.browse.rows import Measure, Row
 from filestore.catalog import Catalog, CatalogPages, file_of_text, part_of_text, queries, text_id
 from filestore.chunks import kept, reading_order
 from filestore.chunks.observation import RECORD
@@ -228,6 +228,11 @@ class Listing(ABC):
         """What is known of some chunk files; unknown ids are left out."""
         with self._reading() as (catalog, _):
             return rows.chunks(self._tree, catalog, ids)
+
+    def measures(self, resources: Sequence[str] | None = None) -> dict[str, Measure]:
+        """The size and the date of some resources or documents, or of all."""
+        with self._reading() as (catalog, _):
+            return rows.measures(self._tree, catalog, self._parts.settings.keys, resources)
 
     def paths(self, ids: Sequence[int]) -> list[StorePath]:
         """The paths of files, or of the documents of sections, each once; unknown ids left out."""

@@ -200,6 +200,10 @@ CHUNK_FILES: Final[dict[LayoutName, Layout]] = {"tree": TREE, "flat": FLAT}
 MADE: Final = MadeFiles()
 
 
+_UNREAD: Final = ("conflict-markers", "oversized", "special-file", "symlink", "leftovers", "litter")
+"""States that a file keeps while git has it as unmerged."""
+
+
 def observe(
     root: int, paths: Iterable[ChunkPath], *, layout: Layout, unmerged: Container[str] = ()
 ) -> Iterator[Observation | tuple[ChunkPath, OSError]]:
@@ -229,7 +233,7 @@ def observe(
                     handle = disk.open_folder(root, parent)
                     open_path = parent
                 seen = observe_entry(handle, path, name, layout=layout)
-                if path in unmerged and seen.state in (INDEXED, RECORD):
+                if path in unmerged and seen.state not in _UNREAD:
                     # It holds one side, and which is unknown.
                     seen.state, seen.detail = "conflict-markers", UNMERGED
                     seen.chunk, seen.record, seen.texts, seen.keys = None, None, (), ()

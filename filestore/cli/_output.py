@@ -375,6 +375,12 @@ def of_machine(error: OSError | MemoryError, *, as_json: bool) -> int:
             detail=str(error),
         )
         return report(problem, as_json=as_json)
+    if isinstance(error, FileNotFoundError):
+        # Of what needs no name, only the working folder can be missing.
+        gone = FilestoreError(
+            "the folder that this runs in is gone", remedy="cd to a folder that is there"
+        )
+        return report(gone, as_json=as_json)
     say(f"filestore: cannot write the answer: {error.strerror or error}")
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return FilestoreError.exit_code

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from filestore.cli import EXIT_INTERRUPTED, _context, _output, _parser
 from filestore.config import layout
-from filestore.core.caller import answering, leads
+from filestore.core.caller import DUMB, answering, leads
 from filestore.core.errors import FilestoreError, UsageError, extra_line, missing_packages
 from filestore.core.safe_text import safe_text, shown_path
 from filestore.core.schema import JsonObject
@@ -521,6 +521,12 @@ def run_tui(options: Tui) -> int:
                 f"the inspector needs a terminal, and {name} is none",
                 remedy="use 'filestore ls', 'show', 'status' and 'search', which take --json",
             )
+    if os.environ.get("TERM", "") in DUMB:
+        raise UsageError(
+            "the inspector needs a terminal that moves its cursor, and TERM names none",
+            remedy="set TERM to what the terminal is, or use 'filestore ls', 'show' and 'search'",
+        )
+    os.getcwd()  # fails where it is gone, with a sentence of its own
     import tui
     from tui.app import frame
 

@@ -147,6 +147,17 @@ class AgentRules(Struct, frozen=True, kw_only=True):
     """Rules for what programs do not write."""
 
 
+class InspectorOptions(Struct, frozen=True, kw_only=True):
+    """How the inspector looks: the table ``[inspector]`` of the user, for every store."""
+
+    theme: str = ""
+    """Its colours, as `T` names them; "" for those chosen last."""
+    columns: tuple[str, ...] = ()
+    """Of its list, in their order; none for the usual ones."""
+    keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """An action, as ``browse.filter``, to the keys that do it in place of its own."""
+
+
 class AgentOptions(AgentRules, frozen=True, kw_only=True):
     """The same of a store, and how programs are to write there: its table ``[agents]``."""
 
@@ -577,8 +588,23 @@ def users(configuration: str) -> tuple[dict[str, Any], tuple[str, ...]]:
     path, table = _users_table(configuration)
     with _naming(path):
         folders = converted(table.get("sidecar", {}), dict[str, Any], "sidecar")
-        known = {"": ["sidecar", "agents"], "agents": AgentRules.__struct_fields__}
+        known = {
+            "": ["sidecar", "agents", "inspector"],
+            "agents": AgentRules.__struct_fields__,
+            "inspector": InspectorOptions.__struct_fields__,
+        }
         return folders, tuple(f"{path}: {one}" for one in unknown_keys(table, known))
+
+
+def user_inspector(configuration: str) -> InspectorOptions:
+    """How the user has the inspector, in every store.
+
+    Raises:
+        SettingsError: It cannot be read.
+    """
+    path, table = _users_table(configuration)
+    with _naming(path):
+        return converted(table.get("inspector", {}), InspectorOptions, "inspector")
 
 
 def user_agents(configuration: str) -> AgentRules:

@@ -10,7 +10,7 @@ from typing import Final, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from filestore.core.errors import UPGRADE
+from filestore.core.errors import DISTRIBUTION, UPGRADE
 
 Severity = Literal["E", "W", "I"]
 Subject = Literal[
@@ -233,6 +233,14 @@ CODES: Final[dict[str, Code]] = {
         "file",
         "nothing, or convert it to a format that is read",
         excluded="file",
+    ),
+    "page-whole": Code(
+        "I",
+        "file",
+        f"pip install '{DISTRIBUTION}[web]', which leaves out what a site puts around a page",
+        remark=True,
+        shown_by="verify",
+        self_evident=True,
     ),
     "leftovers": Code("I", "file", "removed by the next writer", step="collect"),
     "duplicate": Code(

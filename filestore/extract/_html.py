@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from filestore.extract import _page_judge
+from filestore.extract import WHOLE_PAGE, _page_judge
 from filestore.extract.base import (
     Document,
     ExtractionError,
@@ -115,11 +115,6 @@ _BLOCKS: Final = "h1, h2, h3, h4, p, article, main, pre, table"
 _SPACES: Final = re.compile(r"\s+")
 
 
-_WHOLE: Final = (
-    "read with what the site puts around it, which the extra 'web' of filestore leaves out"
-)
-
-
 class HtmlExtractor(Extractor):
     """Web pages and generated documentation."""
 
@@ -153,7 +148,7 @@ class HtmlExtractor(Extractor):
             metadata=metadata | encoding_metadata(encoding),
             extractor=self.label,
             title=str(metadata.get("title", "")),
-            remarks=(_WHOLE,) if unjudged and not _page_judge.is_installed() else (),
+            remarks=(WHOLE_PAGE,) if unjudged and not _page_judge.is_installed() else (),
         )
 
 

@@ -15,7 +15,7 @@ from filestore.store import Store
 
 if TYPE_CHECKING:
     from filestore.browse.evidence import Evidence
-    from filestore.browse.file import About, AboutResource
+    from filestore.browse.file import About, AboutResource, Piece
     from filestore.browse.listing import Listing
     from filestore.browse.summary_tree import Summaries
     from filestore.browse.vectors import Explorer
@@ -111,6 +111,19 @@ class InspectedStore(Store):
 
         with self._parts.reading() as catalog:
             return file.about_resource(self.places, catalog, name)
+
+    def pieces(self, name: str, most: int) -> "tuple[list[Piece], int]":
+        """The texts of a resource, to be read as one; see `file.pieces`."""
+        from filestore.browse import file
+
+        with self._parts.reading() as catalog:
+            return file.pieces(self.places, catalog, name, self._parts.layout, most)
+
+    def followed(self, path: str, written: str) -> tuple["StorePath", str]:
+        """The file, and the heading, that a link leads to; see `links.followed`."""
+        from filestore.browse import links
+
+        return links.followed(self._parts, path, written)
 
     def evidence(self, finding: "Finding") -> "Evidence":
         """What there is to see of a finding; see `evidence.evidence`."""

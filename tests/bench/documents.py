@@ -6,16 +6,20 @@
     python -m tests.bench.documents office [--no-others]
     python -m tests.bench.documents damaged [--count N]
     python -m tests.bench.documents frontmatter --files file_index/chunked
+    python -m tests.bench.documents cost --files FOLDER [--before CHECKOUT]
 
 Needs reportlab, which writes the PDFs. `before` is the first reader alone. To print the headings
 of another checkout, run it with that checkout first on PYTHONPATH.
 """
 
 import argparse
+import json
 import os
 import pathlib
 import re
 import resource
+import subprocess
+import sys
 import time
 from collections import Counter
 from difflib import SequenceMatcher
@@ -276,8 +280,54 @@ def frontmatter_section(options):
         print(f"    {key}: {size:,}, {size / every:.1%}")
 
 
+_READ = """
+import json, resource, sys, time
+from filestore.extract import ExtractionError, for_name
+files, read = [open(path, "rb").read() for path in sys.argv[1:]], 0
+took = []
+for turn in range(3):
+    start = time.process_time()
+    for path, data in zip(sys.argv[1:], files):
+        extractor = for_name(path)
+        try:
+            found = extractor is not None and bool(extractor.extract(data, name=path).text)
+            read += found and not turn
+        except ExtractionError:
+            pass
+    took.append(time.process_time() - start)
+memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+print(json.dumps([read, min(took[1:]), memory]))
+"""
+"""Reads files three times in one process; the first time also loads what is loaded once."""
+
+
+def cost_section(options):
+    """Prints CPU seconds and memory of reading the files of a folder, by suffix."""
+    by_suffix = {}
+    for path, _, names in os.walk(options.files):
+        for name in sorted(names):
+            by_suffix.setdefault(os.path.splitext(name)[1], []).append(os.path.join(path, name))
+    checkouts = [one for one in (options.before, os.getcwd()) if one]
+    heads = ("before", "after")[2 - len(checkouts) :]
+    print(f"{'':10}{'files':>6}" + "".join(f"{f'{one}: read, CPU s, MB':>32}" for one in heads))
+    for suffix, paths in sorted(by_suffix.items()):
+        row = f"{suffix:10}{len(paths):6}"
+        for checkout in checkouts:
+            done = subprocess.run(
+                [sys.executable, "-c", _READ, *paths],
+                env={**os.environ, "PYTHONPATH": checkout},
+                cwd=checkout,
+                capture_output=True,
+                check=True,
+            )
+            read, took, memory = json.loads(done.stdout)
+            row += f"{read:14}{took:10.3f}{memory:8}"
+        print(row, flush=True)
+
+
 SECTIONS = {
     "frontmatter": frontmatter_section,
+    "cost": cost_section,
     "damaged": damaged_section,
     "office": office_section,
     "tables": tables_section,
@@ -290,6 +340,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("section", choices=SECTIONS)
     parser.add_argument("--prose", default="", help="a folder of PDFs without tables")
+    parser.add_argument("--before", default="", help="a checkout to compare with")
     parser.add_argument("--files", default="", help="the folder that a section is about")
     parser.add_argument("--worst", type=int, default=12)
     parser.add_argument("--all", action="store_true", help="name files of both halves")

@@ -551,7 +551,7 @@ def test_findings_mark_their_rows(root):
         page.view.open_path(path)
         await shows(pilot, "Milk and bread")
         found(page, Finding(code="modified", path=path, detail="its text differs"))
-        await shows(pilot, "E x modified", "E1", "▏")
+        await shows(pilot, "E x modified", "E1")
         assert page.action_context().codes == ("modified",)
         await press(pilot, "f")
         await shows(pilot, "its text differs", "repair: index the file again")
@@ -867,6 +867,32 @@ def test_marked_files_are_copied_and_planned_for_together(root):
         assert planned.pop() == found[:1]
         await press(pilot, "escape", "a")
         await shows(pilot, "9 marked")
+
+    browse(root, act)
+
+
+def test_a_resource_with_drift_is_planned_for_without_a_mark(root):
+    """On its row, p plans what is found below it, also of a file that left; nothing else."""
+
+    async def act(page, pilot):
+        planned: list[list[Finding]] = []
+        page.plan = planned.append
+        await press(pilot, "g")
+        await until(pilot, lambda: page.action_context().resource == "guide.md")
+        await press(pilot, "p")
+        assert not planned  # a clean one is refused
+        folder = "chunked/guide.md/"
+        found = [
+            Finding(code="modified", path=f"{folder}chunk3.md"),
+            Finding(code="moved", path="chunked/away.md", other=f"{folder}chunk1.md"),
+            Finding(code="modified", path="chunked/guide.md2/chunk1.md"),
+        ]
+        page.findings.replace(found, Coverage(level="full"), clean=False)
+        page.findings_changed()
+        assert page.action_context().paths == ("chunked/guide.md",)
+        await press(pilot, "p")
+        await until(pilot, lambda: planned)
+        assert planned.pop() == found[:2]
 
     browse(root, act)
 

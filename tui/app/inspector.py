@@ -12,17 +12,25 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from msgspec.structs import replace
 
 from filestore import FilestoreError, Finding, NoStoreError
-from filestore.browse import CatalogNewerError, InspectedStore, find_root, listed, useless_error
+from filestore.browse import (
+    CatalogNewerError,
+    InspectedStore,
+    find_root,
+    listed,
+    look_at_folder,
+    useless_error,
+    user_inspector,
+)
 from tui.actions import Place
 from tui.app.frame import Options
 from tui.app.menus import COMPLETIONS, Menus, Typed, parse
 from tui.formatting import all_quoted, count, one_line, quoted
 from tui.formatting.findings import Coverage
-from tui.formatting.reports import add_errors, add_summary, standing
+from tui.formatting.reports import add_errors, add_summary, standing, store_name
 from tui.state.findings import StatsFindings, by_stats
 from tui.views.context import View
-from tui.views.dialogs import PromptScreen, StartScreen
-from tui.widgets.drawing import first_theme
+from tui.views.dialogs import Choice, PromptScreen, StartScreen
+from tui.widgets.drawing import MONO, first_theme
 from tui.workers import session_file
 from tui.workers.session_file import Saved
 from tui.workers.task_manager import TaskManager, make_store
@@ -39,6 +47,8 @@ PASSING_S: Final = 2.0
 """When to check again after a finding that goes away by itself, such as a lock."""
 SETTLED_S: Final = 1.0
 """How long no file changes before the whole store is checked."""
+LOOKS_S: Final = 1.0
+"""How long a folder without a store is looked at before what can be done is offered."""
 AFTER_FIRST_S: Final = 0.3
 """How long what starts processes waits for the first drawing."""
 
@@ -57,7 +67,8 @@ class Inspector(Menus):
         """Holds back drawing until the first page is whole."""
         self._settling: Timer | None = None
         self._is_gone = False
-        self._is_new_example = False
+        self._is_new = False
+        """Whether the store was made here, of documents."""
         self._is_asked = False
         """Whether to report what the next look finds."""
         self.prompts: list[str] = []
@@ -79,7 +90,7 @@ class Inspector(Menus):
 
     def on_mount(self) -> None:
         """Open the store, and show the page that was left."""
-        self.drop_keys()
+        self.hold_keys()
         asyncio.get_running_loop().set_exception_handler(self._keep_lost)
         self.theme = first_theme(self.options.environment, "")
         self.set_interval(1.0, self.draw_head)
@@ -87,9 +98,11 @@ class Inspector(Menus):
 
     def open_store(self) -> None:
         """Find the store and open it, or show why not and what to do."""
-        self.drop_keys()
+        self.hold_keys()
+        # The one that was open stays the one: the working folder may be gone, or another one.
+        named = self.options.store or self.root or None
         try:
-            root = find_root(os.getcwd(), self.options.store)
+            root = find_root(named or os.getcwd(), named)
         except FilestoreError as error:
             self.cannot_open(error)
             return
@@ -105,7 +118,7 @@ class Inspector(Menus):
         self.saved, problem = session_file.read(path)
         if problem:
             self.notify(f"could not restore the last session: {problem}")
-        self.theme = first_theme(self.options.environment, self.saved.theme)
+        self._take_settings()
         self._until_first.enter_context(self.batch_update())
         made_early = tuple(self.views)
         # Before anything else is read, so that every row that is drawn knows it.
@@ -127,6 +140,16 @@ class Inspector(Menus):
             urgent=True,
         )
 
+    def _take_settings(self) -> None:
+        try:
+            self.take_own(user_inspector(self.options.configuration))
+        except FilestoreError as error:
+            self.fail(error)
+        chosen = self.own.theme or self.saved.theme
+        self.theme = first_theme(self.options.environment, chosen)
+        if self.own.theme and self.theme not in (self.own.theme, MONO):
+            self.notify(f"inspector.theme: no theme is called {chosen}", severity="warning")
+
     def _opened(self, made_early: Sequence[View], found: tuple[str, Sequence[str]]) -> None:
         catalog, unknown = found
         if unknown:
@@ -143,9 +166,9 @@ class Inspector(Menus):
             view.store_changed()
         if self.options.select:
             self._open_named(self.options.select)
-        if self._is_new_example:
-            # The copy has no index.
-            self._is_new_example = False
+        if self._is_new:
+            # It has no index.
+            self._is_new = False
             self.do_sync()
         # These start processes, which would slow down the first drawing.
         self.set_timer(AFTER_FIRST_S, self._look)
@@ -164,35 +187,63 @@ class Inspector(Menus):
         self._until_first.close()
         if self.task_manager is not None:
             self.task_manager.end()
-        absent = isinstance(error, NoStoreError)
-        self.push_screen(StartScreen(error, absent=absent), partial(self._take_way, error))
+        self.drop_keys()
+        self.run_worker(partial(self._find_ways, error), thread=True, exclusive=True)
+
+    def _find_ways(self, error: FilestoreError) -> None:
+        """Look, in a thread, what can be done where no store can be opened."""
+        ways = []
+        if isinstance(error, NoStoreError) and not self.root:
+            ways = [
+                Choice(name="make", title="make a chunk store here", about="empty, to add to"),
+                Choice(name="example", title="open the example", about="a copy of it, here"),
+            ]
+            try:
+                seen = look_at_folder(os.getcwd(), within_s=LOOKS_S)
+            except FilestoreError:
+                pass  # what cannot be listed is not offered
+            else:
+                # First where there is something to index.
+                name, title = "in-place", "index this folder where it lies"
+                place = 0 if seen.documents else len(ways)
+                ways.insert(place, Choice(name=name, title=title, about=seen.words()))
+        for root in session_file.recent(self.options.environment):
+            if root != self.root:
+                ways.append(Choice(name=root, title=f"open {store_name(root)}", about=root))
+
+        def offer() -> None:
+            self.push_screen(StartScreen(error, ways), partial(self._take_way, error))
+
+        self.post(offer)
 
     def _take_way(self, error: FilestoreError, way: str | None) -> None:
-        """Go on from the screen that stood where no store could be opened."""
-        if way == "quit" or way is None:
+        """Go on from the screen that is shown where no store can be opened."""
+        if way is None:
             self.exit(error.exit_code, return_code=error.exit_code)
         elif way == "retry":
             self.open_store()
+        elif os.path.isabs(way):
+            self.options, self.root = replace(self.options, store=way), ""
+            self.open_store()
         else:
             self.drop_keys()
-            self.run_worker(partial(self._make, way == "example"), thread=True, exclusive=True)
+            self.run_worker(partial(self._make, way), thread=True, exclusive=True)
 
-    def _make(self, example: bool) -> None:
+    def _make(self, kind: str) -> None:
         """Make a store, or a copy of the example, in a thread; then open it."""
         try:
-            root = make_store(
-                os.getcwd(), configuration=self.options.configuration, example=example
-            )
+            root = make_store(os.getcwd(), configuration=self.options.configuration, kind=kind)
         except FilestoreError as error:
             self.post(partial(self.cannot_open, error))
         else:
-            self.post(partial(self._made, root, example))
+            self.post(partial(self._made, root, kind))
 
-    def _made(self, root: str, example: bool) -> None:
+    def _made(self, root: str, kind: str) -> None:
         self.options = replace(self.options, store=root)
-        self._is_new_example = example
-        if not example:
-            self.note(f"filestore init {quoted(root)}")
+        self._is_new = kind != "make"
+        if kind != "example":
+            layout = "--in-place " if kind == "in-place" else ""
+            self.note(f"filestore init {layout}{quoted(root)}")
         self.notify(f"the store is {root}")
         self.open_store()
 
@@ -203,6 +254,7 @@ class Inspector(Menus):
             return
         views: dict[str, Mapping[str, Any]] = {view.place: view.saved() for view in self.views}
         saved = Saved(
+            root=self.root,
             page=self.page,
             # NO_COLOR is not a choice for the next session.
             theme=self.saved.theme if self.options.environment.get("NO_COLOR") else self.theme,
@@ -278,6 +330,9 @@ class Inspector(Menus):
         if isinstance(error, NoStoreError) and self.views:
             if not self._is_gone:
                 self._is_gone = True
+                message = f"{self.root} is gone: moved, deleted, or on a disk that is not mounted"
+                if not os.path.isdir(self.root):
+                    error = NoStoreError(message, remedy="bring it back, then try again")
                 self.cannot_open(error)
             return
         super().fail(error)

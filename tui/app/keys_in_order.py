@@ -45,12 +45,15 @@ class KeysInOrder(App[int]):
         self._checking: Timer | None = None
         self.is_seen = True
         """Whether there is something that keys and the mouse can act on."""
+        self._keeps_keys = False
+        """Whether what is typed until then is for it."""
 
     async def on_event(self, event: Event) -> None:
         """Hold back a key that is new; one that came up to here has been everywhere."""
         is_typed = isinstance(event, Key | Paste)
         is_input = isinstance(event, InputEvent | Paste)
-        if is_input and not self.is_seen and not _is_urgent(event):
+        is_kept = self.is_seen or (is_typed and self._keeps_keys)
+        if is_input and not is_kept and not _is_urgent(event):
             return
         if is_typed and not event.is_forwarded and not _is_urgent(event):
             self._held.append(event)
@@ -62,8 +65,12 @@ class KeysInOrder(App[int]):
 
     def drop_keys(self) -> None:
         """Drop what is typed and clicked until `take_keys`: what it would act on is not seen."""
-        self.is_seen = False
+        self.is_seen = self._keeps_keys = False
         self._held.clear()
+
+    def hold_keys(self) -> None:
+        """Hold all that is typed until `take_keys`, in its order: half a word is other keys."""
+        self.is_seen, self._keeps_keys = False, True
 
     def take_keys(self) -> None:
         """Take keys again, once the screen is drawn."""
@@ -71,6 +78,7 @@ class KeysInOrder(App[int]):
 
     def _now_seen(self) -> None:
         self.is_seen = True
+        self.call_later(self._hand_on)
         if self.screen_stack and isinstance(self.screen, Steady):
             self.screen.ask()
 
@@ -97,7 +105,8 @@ class KeysInOrder(App[int]):
     async def _hand_on(self) -> None:
         # Without a screen the program is ending; what lies over the pages has keys of its own.
         while self._held and self._taken_by is None and self.screen_stack:
-            if self._awaited is not None and len(self.screen_stack) == 1:
+            is_making = self._awaited is not None and len(self.screen_stack) == 1
+            if is_making or not self.is_seen:
                 break
             event, taker = self._held.popleft(), self.focused or self.screen
             await super().on_event(event)

@@ -3,9 +3,10 @@
 import os
 import shlex
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
+from urllib.parse import quote
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -25,7 +26,7 @@ from tui.actions import Action, ActionContext, Place
 from tui.app.frame import Frame
 from tui.formatting import Line, all_quoted, count, line, shortened
 from tui.formatting import reports as texts
-from tui.views.dialogs import Choice, ChoiceScreen, Panel, PromptScreen, Steady
+from tui.views.dialogs import Choice, ChoiceScreen, HelpScreen, Panel, PromptScreen, Steady
 from tui.widgets.drawing import THEMES
 from tui.workers import terminal
 from tui.workers.tasks import Handlers, Job
@@ -63,7 +64,7 @@ class ActionsProvider(Provider):
         reason = actions.refusal(action, frame.action_context())
         return Hit(
             score,
-            f"{action.title}  {actions.key_label(action.keys[0])}",
+            f"{action.title}  {actions.key_label(frame.keys_of(action)[0])}",
             lambda: frame.action_do(action.place, action.name),
             text=action.title,
             help=f"not now: {reason}" if reason else action.help,
@@ -85,22 +86,19 @@ class Menus(Frame):
     # Panels
 
     def do_help(self) -> None:
-        """Show the keys of this page."""
-        now = self.action_context()
-        places: list[tuple[str, Place]] = [
-            (self.page.capitalize(), self.page),
-            ("Everywhere", "everywhere"),
-            ("Lists", "lists"),
-        ]
-        lines: list[Line] = []
-        for title, place in places:
-            lines.append(line(title, "title"))
-            for action in actions.of_place(place):
-                keys = " ".join(map(actions.key_label, action.keys))
-                command = actions.command_line(action, now) or action.no_command
-                lines += texts.help_lines(keys, action.help, command)
-            lines.append(())
-        self.push_screen(Panel("Keys", lambda: lines))
+        """Show the keys of this page, one line an action; the chosen one is done."""
+        choices = []
+        for action in (*actions.available(self.page), *actions.of_place("lists")):
+            keys = " ".join(map(actions.key_label, self.keys_of(action)))
+            name, title = f"{action.place}.{action.name}", f"{keys:<14} {action.title}"
+            choices.append(Choice(name=name, title=title, about=action.help))
+
+        def do(name: str | None) -> None:
+            place, _, action = (name or "").partition(".")
+            if place in ("everywhere", self.page):
+                self.action_do(cast("Place", place), action)
+
+        self.push_screen(HelpScreen("Keys", choices), do)
 
     def do_palette(self) -> None:
         """Find an action by name."""
@@ -165,24 +163,27 @@ class Menus(Frame):
         self.push_screen(ChoiceScreen("Colours", choices, at=self.theme), take_theme)
 
     def do_copy(self) -> None:
-        """Choose what to copy."""
-        now = self.action_context()
-        nothing = "" if now.path else "no file under the cursor"
-        marked = f"of {count(now.marked, 'marked row')}"
+        """Choose what to copy; paths are those of what is marked, where something is."""
+        now, at = self.action_context(), self.view.line_to_edit()
+        no_text = "" if now.path else "no file under the cursor"
+        no_path = "" if now.marked else no_text
+        line = f"{now.path}:{at}" if at else ""
+        about = f"of {count(now.marked, 'marked row')}" if now.marked else now.path
+        choices = (
+            ("path", "p", "path", about, no_path),
+            ("absolute", "a", "absolute path", "", no_path),
+            ("line", "l", "path:line", line, no_text or ("" if line else "no line is read")),
+            ("link", "m", "Markdown link", "", no_path),
+            ("vector", "v", "vector id", "", no_text),
+            ("text", "t", "text", "of the chunk", no_text),
+            ("command", "c", "command line", shortened(self._command(now)), ""),
+        )
+        named = [
+            Choice(name=name, key=key, title=title, about=about, why_not=why_not)
+            for name, key, title, about, why_not in choices
+        ]
         self.push_screen(
-            ChoiceScreen(
-                "Copy",
-                [
-                    *([Choice(name="marked", title="paths", about=marked)] if now.marked else []),
-                    Choice(name="path", title="path", about=now.path, why_not=nothing),
-                    Choice(name="vector", title="vector id", why_not=nothing),
-                    Choice(name="text", title="text", about="of the chunk", why_not=nothing),
-                    Choice(
-                        name="command", title="command line", about=shortened(self._command(now))
-                    ),
-                ],
-            ),
-            lambda name: self._copy(name or "", now),
+            ChoiceScreen("Copy", named), lambda name: self._copy(name or "", now, line)
         )
 
     def _command(self, now: ActionContext) -> str:
@@ -201,13 +202,23 @@ class Menus(Frame):
         """Copy the command line of what is under the cursor."""
         self.copy_text(self._command(self.action_context()), what="the command line")
 
-    def _copy(self, name: str, now: ActionContext) -> None:
-        if name == "path":
-            self.copy_text(now.path, what="the path")
+    def _copy(self, name: str, now: ActionContext, line: str) -> None:
+        if name == "line":
+            self.copy_text(line, what="the path with its line")
         elif name == "command":
             self.do_copy_command()
-        elif name == "marked":
-            self.page_of("browse").copy_marked()
+        elif name in ("path", "absolute", "link"):
+            ways: dict[str, Callable[[str], str]] = {
+                "path": str,
+                "absolute": partial(os.path.join, self.root),
+                "link": _markdown_link,
+            }
+            written = ways[name]
+            if now.marked:
+                self.page_of("browse").copy_marked(written)
+            else:
+                what = "the link" if name == "link" else "the path"
+                self.copy_text(written(now.path), what=what)
         elif name in ("text", "vector"):
 
             def read(store: InspectedStore) -> str:
@@ -218,6 +229,12 @@ class Menus(Frame):
 
             what = "the text" if name == "text" else "the vector id"
             self.task_manager.read(read, partial(self.copy_text, what=what), group="copy")
+
+    def on_text_selected(self) -> None:
+        """Copy what the mouse selected, as a terminal does."""
+        text = self.screen.get_selected_text()
+        if text:
+            self.copy_text(text, what=count(len(text), "character"))
 
     def copy_text(self, text: str, *, what: str) -> None:
         """Copy a text, and show how; no terminal confirms it."""
@@ -474,7 +491,15 @@ def _command(name: str, rest: list[str]) -> Typed:
     return Typed(name=name, words=tuple(words), options=options)
 
 
-# The editor
+# What is copied, and the editor
+
+
+def _markdown_link(path: str) -> str:
+    """A link to a file, from the root of the store, as every reader of Markdown takes it."""
+    title = os.path.splitext(os.path.basename(path))[0]
+    for sign in "\\[]":
+        title = title.replace(sign, f"\\{sign}")
+    return f"[{title}]({quote(path, errors='surrogateescape')})"
 
 
 def _editing(words: tuple[str, ...], path: str, line: int) -> tuple[str, ...]:

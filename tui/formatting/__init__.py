@@ -18,7 +18,7 @@ from filestore.browse import safe_text, shown_path
 
 Role = Literal[
     "text", "title", "quiet", "good", "note", "warning", "error", "key", "mark", "match",
-    "added", "removed", "hunk",
+    "added", "removed", "hunk", "heading", "code", "emphasis", "link",
     "hue0", "hue1", "hue2", "hue3", "hue4", "hue5", "hue6", "hue7",
 ]  # fmt: skip
 """The role of a span; the theme gives it a style, and shape shows it too, never colour
@@ -32,6 +32,10 @@ class Span(Struct, frozen=True):
 
     text: str
     role: Role = "text"
+    line: int = 0
+    """Of the file that is shown, in which it begins; 0 for none."""
+    leads_to: str | tuple[str, int] = ""
+    """A link as it is written, or a file and its line; "" for nowhere."""
 
 
 Line = tuple[Span, ...]

@@ -100,12 +100,10 @@ def problem_lines(about: "About") -> list[Line]:
     return [line(about.problem, "error"), ()] if about.problem else []
 
 
-def text_lines(text: str, *, whole: bool = False) -> list[Line]:
-    """A text as it is, line by line; of a long one the first part, unless the whole is wanted."""
-    shown = text if whole else first_part(text)
-    shown = safe_text(shown.replace("\r\n", "\n").expandtabs(4))
-    lines: list[Line] = [(Span(one),) for one in shown.removesuffix("\n").split("\n")]
-    return lines if whole else lines + more_lines(text)
+def text_lines(text: str) -> list[Line]:
+    """A text as it is, line by line."""
+    shown = safe_text(text.replace("\r\n", "\n").expandtabs(4)).removesuffix("\n")
+    return [(Span(one, line=number),) for number, one in enumerate(shown.split("\n"), start=1)]
 
 
 def first_part(text: str) -> str:
@@ -129,7 +127,7 @@ def raw_lines(about: "About") -> list[Line]:
     """The whole file as it is on disk."""
     if about.kind == "document" and not about.raw:
         return [line("This file is no text: t shows what was read of it.", "quiet")]
-    lines = text_lines(about.raw, whole=True)
+    lines = text_lines(about.raw)
     if about.raw_cut:
         lines += [(), line("… the file is longer: e opens it in an editor", "warning")]
     return lines
@@ -265,14 +263,29 @@ def resource_lines(
     return lines
 
 
-def folder_lines(row: "AboutResource", found: Mapping[str, int]) -> list[Line]:
-    """What is known of a folder."""
+def resource_head(about: "AboutResource", found: Mapping[str, int], what: str) -> list[Line]:
+    """Above a resource, or a folder: how many chunks or documents, and what drifted."""
+    source = f"  {shown_path(about.source)}" if about.source else ""
     return [
-        line(shown_path(row.resource), "title"),
-        (),
-        field("documents", f"{row.chunks:,}"),
-        (span(f"{'drift':<11}", "quiet"), *(severity_marks(found) or line("none known", "good"))),
+        line(shown_path(about.resource) or "(no resource)", "title"),
+        (
+            span(count(about.chunks, what)),
+            span(source, "quiet"),
+            Span("  "),
+            *severity_marks(found),
+        ),
     ]
+
+
+def rule_line(path: str, width: int) -> Line:
+    """Between the chunks of a text that is read as a whole."""
+    name = shown_path(path.rpartition("/")[2])
+    return (Span("", "quiet"), span(f"── {name} {'─' * max(width - len(name) - 4, 0)}", "quiet"))
+
+
+def left_line(chunks: int) -> Line:
+    """Below the first chunks of a longer text."""
+    return line(f"… {count(chunks, 'chunk')} more: l opens the list of them", "warning")
 
 
 def place_line(about: "About", part: int | None) -> Line | None:
@@ -304,7 +317,10 @@ def link_lines(found: "Links") -> list[Line]:
             other = one.target if title == "Links" else one.path
             where = f"  :{one.line}" if one.line else ""
             state = () if one.state == "there" else (span(f"  {one.state}", "warning"),)
-            lines.append((Span("  "), span(shown_path(other)), Span(where, "quiet"), *state))
+            # A link to here is gone to at its line, one from here to its file.
+            to = (str(other), 0 if title == "Links" else one.line or 0)
+            name = Span(one_line(shown_path(other)), leads_to="" if state else to)
+            lines.append((Span("  "), name, Span(where, "quiet"), *state))
         if len(links) > _MOST_LINKS:
             lines.append(line(f"  … {len(links) - _MOST_LINKS:,} more", "quiet"))
         lines.append(())
@@ -345,7 +361,8 @@ def _relatives(nodes: "Sequence[Row]") -> list[Line]:
     lines: list[Line] = []
     for node in nodes[:MOST_RELATIVES]:
         title = (span(f"  {cut(node.title, 60)}", "quiet"),) if node.title else ()
-        lines.append((Span("  "), *state_spans(node), span(shown_path(node.path)), *title))
+        name = Span(one_line(shown_path(node.path)), leads_to=(node.path, 0))
+        lines.append((Span("  "), *state_spans(node), name, *title))
     return lines + _more(nodes)
 
 

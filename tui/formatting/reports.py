@@ -361,12 +361,6 @@ def task_lines(
     return lines
 
 
-def help_lines(keys: str, meaning: str, command: str) -> list[Line]:
-    """Keys, what they do, and below it the command line or why there is none."""
-    first: Line = (span(f"  {keys:<14}", "key"), span(meaning))
-    return [first, (Span(f"  {'':<14}", "quiet"), span(command, "quiet"))] if command else [first]
-
-
 def error_lines(error: "FilestoreError") -> list[Line]:
     """What went wrong and what to do about it."""
     lines = [line(shown_path(error.message), "error")]
@@ -375,19 +369,6 @@ def error_lines(error: "FilestoreError") -> list[Line]:
     if error.detail:
         lines += [(), *(line(one, "quiet") for one in error.detail.splitlines())]
     return lines
-
-
-def start_lines(error: "FilestoreError", *, absent: bool) -> list[Line]:
-    """Shown where no store can be opened.
-
-    Args:
-        error: Why it cannot be opened.
-        absent: Whether there is no store at all, so that one can be made.
-    """
-    lines = error_lines(error)
-    if absent:
-        lines += [(), line("n  make a store here", "key"), line("x  open the example", "key")]
-    return [*lines, (), line("r  try again", "key"), line("q  quit", "key")]
 
 
 def log_lines(entries: Sequence[tuple[float, str]]) -> list[Line]:

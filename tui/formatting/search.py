@@ -45,11 +45,16 @@ def parse_query(text: str, mode: str) -> tuple[str, str]:
     return (asked[2:].strip(), chosen) if chosen else (asked, mode)
 
 
-def longest_word(query: str) -> str:
-    """The part of a query to highlight in a text: its first phrase, else its longest word."""
-    phrase = query.split('"')[1:2] if query.count('"') > 1 else []
-    wanted = [word.strip('"*+()') for word in query.split() if not word.startswith("-")]
-    return (phrase or sorted(wanted, key=len, reverse=True) or [""])[0]
+def query_words(query: str) -> list[str]:
+    """The parts of a query to mark in a text: its phrases, and every other word."""
+    parts = query.split('"') if query.count('"') > 1 else [query]
+    words = [
+        word.strip('"*+()')
+        for part in parts[::2]
+        for word in f" {part}".split(" ")
+        if not word.startswith("-")
+    ]
+    return list(dict.fromkeys(filter(None, [*parts[1::2], *words])))
 
 
 def parse_source(text: str) -> tuple[str, str | None]:

@@ -16,19 +16,24 @@ from textual.events import DescendantFocus
 from textual.widget import Widget
 
 from filestore import FilestoreError
+from filestore.browse import ChunkPath
 from tui.actions import ActionContext, Place
 from tui.formatting import Line, count
 from tui.formatting.chunks import SECTIONS
-from tui.formatting.rows import nothing_lines
-from tui.formatting.search import KINDS, longest_word
+from tui.formatting.rows import COLUMNS, SORTS, nothing_lines
+from tui.formatting.search import KINDS, query_words
 from tui.views.browse_detail import Detail
 from tui.views.browse_rows import Enriching, TreeList, ask_move, marked_paths
 from tui.views.browse_search import BrowseSearch
 from tui.views.browse_summaries import BrowseSummaries
 from tui.views.browse_tree import BrowseTree
-from tui.views.context import Jumped, Target, View, ViewContext
+from tui.views.context import Jumped, Target, View, ViewContext, Visit
+from tui.views.dialogs import Choice, ChoiceScreen
 from tui.widgets.rows import VirtualRows
+from tui.widgets.text import TextPane
 
+MOST_VISITS: Final = 200
+Stop = tuple[Visit, bool]
 NOWHERE: Final = Target()
 """What no cursor is ever on."""
 
@@ -72,6 +77,10 @@ class BrowseView(View):
         """What the cursor of the tree was on when it last moved."""
         self._going_to = ""
         """The file that the cursor of the tree is on its way to."""
+        self._visits: list[Stop] = []
+        """Where a jump began, oldest first; and whether that was in the list of hits."""
+        self._ahead: list[Stop] = []
+        """What was come back from."""
         self._steps = 0
         """How many chunks to go forward (or back, below 0)."""
         self._section = SECTIONS[0][0]
@@ -107,28 +116,33 @@ class BrowseView(View):
     def action_context(self) -> ActionContext:
         """What is under the cursor, and what is known of it."""
         path = self.detail.path or self._path
-        found = self.host.findings.index.of_row(path) if path else ()
+        index = self.host.findings.index
+        found = index.of_row(path) if path else ()
+        below = self._drifted if not path else ""
         return ActionContext(
             place=self.place,
-            path=self.host.findings.index.moved_to(path) or path,
+            path=index.moved_to(path) or path,
             line=self.detail.first_line,
             resource="" if self._is_searching else self._tree.resource or "",
             query=self.search.query_words if self._is_searching else "",
             mode=self.search.asked_mode,
             kind=self.search.asked_kind if self._is_searching else "",
             codes=tuple(dict.fromkeys(finding.code for finding in found)),
-            paths=tuple(dict.fromkeys(finding.path for finding in found)),
+            paths=tuple(dict.fromkeys(one.path for one in found)) or tuple(filter(None, [below])),
             marked=len(self.listed.marks),
         )
 
     def line_to_edit(self) -> int:
         """The line that is read, or the one with the words that were searched."""
-        if not self._is_searching:
-            return self.detail.line_to_edit()
-        hit = self.search.hit
-        return self.detail.line_to_edit(
-            self.search.query_words, hit.excerpt if hit is not None else ""
-        )
+        return self.detail.line_to_edit()
+
+    @property
+    def _drifted(self) -> str:
+        """The folder of the resource under the cursor, where it has findings; else ""."""
+        findings, name = self.host.findings, self._tree.resource
+        if self._is_searching or not name or not any(findings.index.of_resource(name).values()):
+            return ""
+        return findings.tree.store_path(ChunkPath(name)).rstrip("/")
 
     @property
     def _path(self) -> str:
@@ -149,11 +163,99 @@ class BrowseView(View):
             line: Of a document in place: show the section with this line; 0 for all of it.
             section: The same by its id.
         """
+        self._remember()
+        self._open(Target(path=path, line=line), section)
+
+    def _open(self, target: Target, section: int = 0) -> None:
+        """Show a file, and put the cursor on it."""
         self._leave_search()
         self._show_summaries(False)
-        self._going_to = path
-        self.detail.show(Target(file=section) if section else Target(path=path, line=line))
-        self.outline.open_path(path, line, section)
+        self._going_to = target.path
+        self.detail.show(Target(file=section) if section else target)
+        self.outline.open_path(target.path, target.line, section)
+
+    # Jumps, and the way back
+
+    def _remember(self) -> None:
+        """Keep what is shown, before a jump."""
+        visit = self.detail.visit
+        if visit is not None:
+            self._visits = [*self._visits[-MOST_VISITS:], (visit, self._is_searching)]
+            self._ahead = []
+
+    def _travel(self, come_from: list[Stop], go_to: list[Stop], where: str) -> None:
+        """Take one step of the history."""
+        visit = self.detail.visit
+        if not come_from:
+            self.host.notify(f"nothing to go {where} to")
+            return
+        if visit is not None:
+            go_to.append((visit, self._is_searching))
+        was, was_searching = come_from.pop()
+        name = was.target.resource
+        if was_searching:
+            self._show_search()
+            self.detail.find = query_words(self.search.query_words)
+        elif name is None:
+            self._open(was.target)
+        else:
+            self._leave_search()
+            self._show_summaries(False)
+            self.outline.rows.move_to(self.outline.way(name))
+        self.detail.come_back(was)
+
+    def do_jump_back(self) -> None:
+        """Go to what was shown before the last jump."""
+        self._travel(self._visits, self._ahead, "back")
+
+    def do_jump_forward(self) -> None:
+        """Go on to what was come back from."""
+        self._travel(self._ahead, self._visits, "forward")
+
+    @on(TextPane.Followed)
+    def _follow_link(self, event: TextPane.Followed) -> None:
+        event.stop()
+        path = self.detail.path
+
+        def jump(found: tuple[str, str]) -> None:
+            if found == (path, ""):
+                self.host.notify("this link leads to the page that it is on")
+            else:
+                self._jump(Target(path=found[0], heading=found[1]))
+
+        match event.leads_to:
+            case (str(to), int(line)):
+                self._jump(Target(path=to, top=line))
+            case str(written) if written:
+                read = self.host.task_manager.read
+                read(lambda store: store.followed(path, written), jump, group="link", urgent=True)
+            case _:
+                self.host.notify("no link is in sight")
+
+    def _jump(self, target: Target) -> None:
+        self._remember()
+        self._open(target)
+        self.detail.take_focus()
+
+    def do_outline(self) -> None:
+        """Choose a heading of the text, and go there."""
+        found = self.detail.outline
+        if not found:
+            self.host.notify("this text has no headings")
+            return
+        choices = [
+            Choice(name=str(line), title=f"{'  ' * (level - 1)}{title}")
+            for level, title, line in found
+        ]
+        here = [line for _, _, line in found if line <= self.detail.reader.begins[0]]
+        question = ChoiceScreen("Outline", choices, at=str(here[-1]) if here else "")
+
+        def go(line: str | None) -> None:
+            if line:
+                self._remember()
+                self.detail.go_to(int(line))
+
+        self.app.push_screen(question, go)
 
     def store_changed(self) -> None:
         """Read everything that is shown again."""
@@ -176,12 +278,12 @@ class BrowseView(View):
 
     def restore(self, saved: Mapping[str, Any]) -> None:
         """Restore the last session, before the page is mounted."""
-        opened, path, text = saved.get("opened"), saved.get("path"), saved.get("filter")
+        opened, path = saved.get("opened"), saved.get("path")
         names = opened if isinstance(opened, list) else []
         self.outline.restore(
+            saved,
             opened=[name for name in names if isinstance(name, str)],
             path=path if isinstance(path, str) else "",
-            text=text if isinstance(text, str) else "",
         )
         if saved.get("section") in [name for name, _, _ in SECTIONS]:
             self._section = saved["section"]
@@ -223,7 +325,7 @@ class BrowseView(View):
     @on(BrowseSearch.Pointed)
     def _pointed_in_hits(self) -> None:
         if self._is_searching and not self.search.is_asking:
-            self.detail.find = longest_word(self.search.query_words)
+            self.detail.find = query_words(self.search.query_words)
             self.detail.follow(self.search.target)
             self.host.context_changed()
 
@@ -262,6 +364,7 @@ class BrowseView(View):
     @on(Jumped)
     def _jumped(self, event: Jumped) -> None:
         if self._is_on_summaries and not self._is_searching:
+            self._remember()
             self.detail.show(Target(path=event.path))
             self.summaries.open_path(event.path)
         else:
@@ -298,10 +401,38 @@ class BrowseView(View):
         self._tree.open_all()
 
     def do_filter(self) -> None:
-        """Show some names only."""
+        """Show some names only; in the text, find words in it."""
+        if not self._is_on_the_left:
+            self.detail.begin_find()
+            return
         self._leave_search()
         self._listing()
         self._tree.begin_filter()
+
+    def do_columns(self) -> None:
+        """Choose what the list is sorted by, and its columns."""
+        tree, now, shown = self.outline, self.outline.order, self.outline.chosen_columns
+        choices = [
+            Choice(
+                name=f"-{name}" if now == name else name,
+                title=f"sort by {name}",
+                about="the other way round" if now == name else "",
+            )
+            for name in SORTS
+        ]
+        choices += [
+            Choice(name=f"column {name}", title=f"{'hide' if name in shown else 'show'} {name}")
+            for name in COLUMNS
+        ]
+
+        def take(chosen: str | None) -> None:
+            kind, _, name = (chosen or "").partition(" ")
+            if name:
+                tree.toggle_column(name)
+            elif kind:
+                tree.sort(kind)
+
+        self.app.push_screen(ChoiceScreen("Order and columns", choices, at=now), take)
 
     def do_summaries(self) -> None:
         """Show the tree of summaries in place of the files, or the files again."""
@@ -333,11 +464,16 @@ class BrowseView(View):
     def do_search(self) -> None:
         """Search the whole store."""
         self._listing()
+        self._show_search()
+        self.search.begin(KINDS[0] if self._is_on_summaries else "")
+        self._mark_on_map()
+
+    def _show_search(self) -> None:
+        """Show what was searched in place of the tree."""
         self._is_searching = True
         self.add_class("-searching")
         self._tree.display = False
-        self.search.begin(KINDS[0] if self._is_on_summaries else "")
-        self._mark_on_map()
+        self.search.display = True
 
     def search_for(self, query: str) -> None:
         """Search the whole store for what was typed elsewhere."""
@@ -357,7 +493,7 @@ class BrowseView(View):
         self.remove_class("-searching")
         self.search.leave()
         self._tree.display = True
-        self.detail.find = ""
+        self.detail.find = ()
         self._mark_on_map()
         return True
 
@@ -371,7 +507,8 @@ class BrowseView(View):
             self._tree.show_all(back=True)
             self._listing()
         elif not self._is_on_the_left:
-            self._listing()
+            if not self.detail.end_find():
+                self._listing()
         elif self._leave_search():
             self._listing()
             self.detail.follow(self._tree.target)
@@ -400,10 +537,12 @@ class BrowseView(View):
         if self.screen.has_class("-narrow") or not self._is_on_the_left:
             self._reading()
 
-    def copy_marked(self) -> None:
-        """Copy the paths of the marked files, a line each."""
+    def copy_marked(self, written: Callable[[str], str] = str) -> None:
+        """Copy the paths of the marked files, a line each, written in one way."""
         copy = self.host.copy_text
-        self._read_marked(lambda paths: copy("\n".join(paths), what=count(len(paths), "path")))
+        self._read_marked(
+            lambda paths: copy("\n".join(map(written, paths)), what=count(len(paths), "path"))
+        )
 
     def _read_marked(self, then: Callable[[Sequence[str]], None]) -> None:
         marks = tuple(self.listed.marks)
@@ -461,7 +600,7 @@ class BrowseView(View):
             """Show the chunk, or the section, that was found."""
             self._steps = 0
             if found != (path, 0):
-                self.open_path(found[0], section=found[1])
+                self._open(Target(path=found[0]), found[1])
             else:
                 self.host.notify(f"this is the {'last' if steps > 0 else 'first'} {what}")
 
@@ -482,7 +621,9 @@ class BrowseView(View):
         """Show in Repair what would repair the marked files, or this one."""
         known, rows = self.host.findings.index.of_row, len(self.listed.marks)
         if not rows:
-            self.host.plan(known(self.detail.path or self._path))
+            path = self.detail.path or self._path
+            below = self.host.findings.index.below
+            self.host.plan(known(path) if path else below(self._drifted))
             return
 
         def plan(paths: Sequence[str]) -> None:

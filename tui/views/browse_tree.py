@@ -17,7 +17,7 @@ from textual.timer import Timer
 from textual.widgets import Input
 
 from filestore import FilestoreError
-from filestore.browse import DocumentFiles, InspectedStore
+from filestore.browse import DocumentFiles, InspectedStore, natural_key
 from tui.formatting import Line, line
 from tui.formatting import rows as texts
 from tui.formatting.rows import folder_above, is_folder, own_name, way_of
@@ -36,7 +36,7 @@ from tui.views.context import Target, ViewContext
 from tui.widgets.rows import VirtualRows
 
 if TYPE_CHECKING:
-    from filestore.browse import Counts, Row
+    from filestore.browse import Counts, Measure, Row
 
 FIRST_PAGE: Final = 64
 FILTERING_S: Final = 0.2
@@ -70,6 +70,7 @@ class BrowseTree(TreeList):
             can_open=lambda way: isinstance(way[-1], str),
             # Folders inside one that is closed stay as they are.
             keeps=lambda way: is_folder(way[-1]),
+            columns=self._columns,
         )
         rows = VirtualRows(id="browse-tree", marked_with=self._marked_with)
         super().__init__("browse", host, rows, model)
@@ -82,6 +83,13 @@ class BrowseTree(TreeList):
         self._read: dict[str | int, Row] = {}
         """What was read for rows that came in sight."""
         self._matches: Mapping[str, array[int]] = {}
+        self._measures: dict[str, Measure] = {}
+        """Size and date of what came in sight, or of all where these are sorted by."""
+        self._measured_all = False
+        self.order = ""
+        """One of `texts.SORTS`, after "-" the other way round; "" for the order of the store."""
+        self._chosen: list[str] | None = None
+        """The columns that were chosen here; None for those of the settings."""
         self._counts: Counts | None = None
         self._is_whole = False
         self._problem = ""
@@ -224,8 +232,16 @@ class BrowseTree(TreeList):
             if self.key is not None and self.key[-1] in rows:
                 self.post_message(self.Pointed())
 
-        def read(question: Callable[[InspectedStore], Any]) -> None:
-            self.host.task_manager.read(question, take_rows, group="", urgent=True)
+        def read(question: Callable[[InspectedStore], Any], then: Any = take_rows) -> None:
+            self.host.task_manager.read(question, then, group="", urgent=True)
+
+        unmeasured = [
+            key
+            for key in keys
+            if isinstance(key, str) and not is_folder(key) and key not in self._measures
+        ]
+        if unmeasured:
+            read(lambda store: store.listing.measures(unmeasured), self._take_measures)
 
         if names:
             read(lambda store: store.listing.documents(list(names)))
@@ -234,21 +250,53 @@ class BrowseTree(TreeList):
         elif files:
             read(lambda store: store.listing.chunks(files))
 
+    def _take_measures(self, found: "Mapping[str, Measure]") -> None:
+        self._measures.update(found)
+        self.rows.loaded(0, len(self.model))
+
     def label(self, way: Way) -> Line | None:
         """The words of a row; None while nothing is known of it."""
+        key = way[-1]
+        if isinstance(key, Document):
+            read, resource = self._read.get(key.first), self.resources.get(_resource_of(way))
+            return texts.heading_row(read, resource) if read and resource else None
+        shown = self._shown(way)
+        return texts.file_row(*shown) if shown is not None else None
+
+    def _columns(self, way: Way, room: int) -> Line:
+        shown = None if isinstance(way[-1], Document) else self._shown(way)
+        if shown is None:
+            return ()
+        has_drift = len(self.host.findings) > 0
+        wanted = [one for one in self.chosen_columns if one != "drift" or has_drift]
+        chosen, measure = texts.columns_for(room, wanted), self._measures.get(way[-1])
+        return texts.columns(*shown, measure, chosen)
+
+    def _shown(self, way: Way) -> tuple["Row", texts.Shown] | None:
+        """A row, and how it is shown; None while nothing is known of it."""
         key, is_filtered = way[-1], self.model.is_filtered
         name = _resource_of(way)
         resource, index = self.resources.get(name), self.host.findings.index
-        read = self._read.get(key.first if isinstance(key, Document) else key)
-        if isinstance(key, Document):
-            return texts.heading_row(read, resource) if read and resource else None
+        read, by_title = self._read.get(key), self.order.endswith("title")
         if not isinstance(key, str):
+            if read is None:
+                return None
             # What a filter leaves is in no folder, and so says where it lies.
-            depth = 0 if is_filtered else len(way) - 2
-            shown = texts.Shown(name=name, depth=depth)
-            if read is not None and not self.has_sections:
-                shown = replace(shown, findings=index.of_row(read.path))
-            return texts.file_row(read, shown) if read is not None else None
+            shown = texts.Shown(name=name, depth=0 if is_filtered else len(way) - 2)
+            if self.has_sections:
+                # The sections of a document are numbered one after the other.
+                before = self._read.get(key - 1)
+                goes_on = before is not None and (before.path, before.headings) == (
+                    read.path,
+                    read.headings,
+                )
+                shown = replace(shown, goes_on=goes_on)
+            else:
+                shown = replace(shown, findings=index.of_row(read.path), by_title=by_title)
+            if resource is not None and len(way) > 2 and isinstance(way[-2], Document):
+                below = f"{name}/{texts.document_name(read, resource)}"
+                shown = replace(shown, name=below)
+            return read, shown
         if resource is None:
             return None
         shown = texts.Shown(
@@ -257,13 +305,69 @@ class BrowseTree(TreeList):
             is_open=self.model.is_open(way),
             matches=len(self._matches[name]) if is_filtered else None,
             ascii_only=self.rows.is_ascii,
+            by_title=by_title,
         )
         if resource.kind != "document":
-            return texts.file_row(resource, replace(shown, severities=index.of_resource(name)))
+            return resource, replace(shown, severities=index.of_resource(name))
         if read is None:
-            return texts.file_row(resource, shown)
+            return resource, shown
         shown = replace(shown, findings=index.of_row(read.path))
-        return texts.file_row(replace(read, children=resource.children), shown)
+        return replace(read, children=resource.children), shown
+
+    # The order, and the columns
+
+    @property
+    def chosen_columns(self) -> Sequence[str]:
+        """Of `texts.COLUMNS`: those chosen here, or of the settings, or all."""
+        if self._chosen is not None:
+            return self._chosen
+        return self.host.own.columns or tuple(texts.COLUMNS)
+
+    def toggle_column(self, name: str) -> None:
+        """Show a column, as the last one, or hide it."""
+        shown = self.chosen_columns
+        self._chosen = [one for one in shown if one != name]
+        if name not in shown:
+            self._chosen.append(name)
+        self.rows.changed()
+
+    def sort(self, order: str) -> None:
+        """Put resources, folders and documents in another order; see `order`."""
+        self.order = order
+        needs = order.removeprefix("-") in ("size", "date")
+        if needs and not self._measured_all:
+
+            def take(found: "Mapping[str, Measure]") -> None:
+                self._measured_all = True
+                self._measures.update(found)
+                self.sort(self.order)
+
+            self._ask(lambda store: store.listing.measures(), take, "measures")
+        else:
+            self._take_resources(list(self.resources.values()))
+
+    def _sort_again(self) -> None:
+        """Once more is known."""
+        if self.order and not self._measured_all:
+            self.sort(self.order)
+
+    def _rank(self, name: str) -> tuple[Any, ...]:
+        """What names of one folder are sorted by, folders always first."""
+        by, row = self.order.removeprefix("-"), self.resources[name]
+        measure, found = self._measures.get(name), self.host.findings.index
+        value: Any = 0
+        if by == "title":
+            read = self._read.get(name, row)
+            value = (read.title or own_name(name)).casefold()
+        elif by in ("size", "date"):
+            value = (measure.size_bytes or 0, measure.day)[by == "date"] if measure else None
+            value = value if measure else (0, "")[by == "date"]
+        elif by == "sections":
+            value = row.children
+        elif by == "drift":
+            known = found.of_resource(name)
+            value = tuple(known[severity] for severity in "EWI")
+        return value, natural_key(name)
 
     # Reading
 
@@ -292,6 +396,7 @@ class BrowseTree(TreeList):
         # Open what was open the last time.
         self.model.open_each(self.way(name) for name in self._opened_before)
         self._opened_before = ()
+        self._sort_again()
         if self.filter:
             self.put_filter(self.filter)
             self.filter_typed(self.filter)
@@ -308,6 +413,10 @@ class BrowseTree(TreeList):
         for name in self.resources:
             above = folder_above(name) if self.has_sections else ""
             self._inside.setdefault(above, []).append(name)
+        if self.order:
+            for names in self._inside.values():
+                names.sort(key=self._rank, reverse=self.order.startswith("-"))
+                names.sort(key=lambda name: not is_folder(name))
         self.model.replace(self._inside[""], known)
         self.changed()
 
@@ -537,6 +646,8 @@ class BrowseTree(TreeList):
         key = self.key
         self._absence = None
         self._read.clear()
+        self._measures.clear()
+        self._measured_all = False
         self._is_whole = True
         way = way_of if self.has_sections else lambda name: (name,)
         known = {way(name): self._keys(below) for name, below in found.below.items()}
@@ -545,6 +656,7 @@ class BrowseTree(TreeList):
         self._take_resources(found.resources, known)
         if key is not None and isinstance(key[-1], int) and not self.has_sections and found.place:
             self.rows.move_to(self._way_to(*found.place))
+        self._sort_again()
         self._count()
 
     # What is kept
@@ -553,13 +665,24 @@ class BrowseTree(TreeList):
         """What is open, where the cursor is, what is filtered."""
         opened = [way[-1] for way in self.model.opened if isinstance(way[-1], str)]
         opened.sort(key=lambda name: not is_folder(name))
-        return {"opened": opened[:MOST_REOPENED], "path": self.path, "filter": self.filter}
+        return {
+            "opened": opened[:MOST_REOPENED],
+            "path": self.path,
+            "filter": self.filter,
+            "order": self.order,
+            "columns": self._chosen,
+        }
 
-    def restore(self, *, opened: Sequence[str], path: str, text: str) -> None:
+    def restore(self, saved: Mapping[str, Any], *, opened: Sequence[str], path: str) -> None:
         """Open this again, once it is known."""
+        text, order, columns = saved.get("filter"), saved.get("order"), saved.get("columns")
+        if isinstance(order, str) and order.removeprefix("-") in texts.SORTS:
+            self.order = order
+        if isinstance(columns, list):
+            self._chosen = [one for one in columns if one in texts.COLUMNS]
         self._opened_before = tuple(opened)
         self._wanted = (path, 0, 0)
-        self.filter = text
+        self.filter = text if isinstance(text, str) else ""
 
 
 def _resource_of(way: Way) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
@@ -27,7 +28,7 @@ from textual.widgets.option_list import Option
 
 from filestore import FilestoreError
 from tui.formatting import Line, one_line, plain
-from tui.formatting.reports import start_lines
+from tui.formatting.reports import error_lines
 from tui.widgets.drawing import PlainBar
 from tui.widgets.text import Field, TextPane
 
@@ -98,11 +99,20 @@ class Choice(Struct, frozen=True, kw_only=True):
     about: str = ""
     why_not: str = ""
     """Why it cannot be chosen; "" where it can."""
+    key: str = ""
+    """The letter that chooses it; "" for none."""
+
+
+WAYS: Final = {"in-place": "i", "make": "n", "example": "x", "retry": "r"}
+"""What can be done where there is no store, and the key for it."""
 
 
 class ChoiceScreen(Steady, ModalScreen[str | None]):
     """Choices under a question; gives the name of the chosen one, or None."""
 
+    hint: ClassVar[str] = "enter chooses, esc cancels"
+    box: ClassVar[str] = "box"
+    filters: ClassVar[bool] = False
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "dismiss", "leave"),
         Binding("j", "down", show=False),
@@ -111,22 +121,27 @@ class ChoiceScreen(Steady, ModalScreen[str | None]):
 
     def __init__(self, question: str, choices: Sequence[Choice], *, at: str = "") -> None:
         super().__init__()
-        self._question = question
+        self._head = Text(one_line(question), style="bold")
         self._choices = choices
         self._at = at
 
     def compose(self) -> ComposeResult:
         """The question, and what can be chosen."""
-        options = []
-        for choice in self._choices:
-            text = Text(one_line(choice.title), style="bold")
-            for more in filter(None, (choice.about, choice.why_not)):
-                text.append(f"  {one_line(more)}", style="dim not bold")
-            options.append(Option(text, id=choice.name, disabled=bool(choice.why_not)))
-        with Vertical(classes="box"):
-            yield Static(Text(one_line(self._question), style="bold"))
-            yield OptionList(*options)
-            yield Static(Text("enter chooses, esc cancels", style="dim"))
+        with Vertical(classes=self.box):
+            yield Static(self._head)
+            yield OptionList(*map(self.row, self._choices))
+            if self.filters:
+                yield Field(placeholder="words of a line", compact=True)
+            yield (hint := Static(Text(self.hint, style="dim"), classes="hint"))
+            hint.visible = not self.is_seen_first
+
+    def row(self, choice: Choice) -> Option:
+        """How a choice is shown."""
+        text = Text(f"{choice.key}  " if choice.key else "", style="bold")
+        text.append(one_line(choice.title))
+        for more in filter(None, (choice.about, choice.why_not)):
+            text.append(f"  {one_line(more)}", style="dim not bold")
+        return Option(text, id=choice.name, disabled=bool(choice.why_not))
 
     def begin(self) -> None:
         """Begin on the choice that holds now."""
@@ -137,6 +152,13 @@ class ChoiceScreen(Steady, ModalScreen[str | None]):
         if getattr(self.app, "ascii", False):
             options.vertical_scrollbar.renderer = PlainBar  # type: ignore[misc] # as documented
         options.focus()
+
+    def on_key(self, event: Key) -> None:
+        """Choose by its letter."""
+        for one in self._choices:
+            if one.key and one.key == event.character and not one.why_not:
+                event.stop()
+                self.dismiss(one.name)
 
     @on(OptionList.OptionSelected)
     def _chosen(self, event: OptionList.OptionSelected) -> None:
@@ -149,6 +171,55 @@ class ChoiceScreen(Steady, ModalScreen[str | None]):
     def action_up(self) -> None:
         """Go to the one before."""
         self.query_one(OptionList).action_cursor_up()
+
+
+HELP_WIDTH: Final = 100
+AROUND: Final = 8
+"""Columns of a box that are none of a line's: borders, padding, the scroll bar."""
+
+
+class HelpScreen(ChoiceScreen):
+    """Every action on one line, filtered by what is typed behind a slash."""
+
+    hint = "/ filters, enter does it, esc closes"
+    filters = True
+    box = "box help"
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("slash", "filter", show=False)]
+
+    def row(self, choice: Choice) -> Option:
+        """On one line, as much of it as fits."""
+        text = Text(one_line(choice.title), style="bold")
+        text.append(f"  {one_line(choice.about)}", style="dim not bold")
+        text.truncate(
+            min(self.app.size.width * 96 // 100, HELP_WIDTH) - AROUND, overflow="ellipsis"
+        )
+        return Option(text, id=choice.name)
+
+    def begin(self) -> None:
+        """Begin without a filter."""
+        self.query_one(Field).display = False
+        super().begin()
+
+    def action_filter(self) -> None:
+        """Type a filter."""
+        self.query_one(Field).display = True
+        self.query_one(Field).focus()
+
+    @on(Input.Changed)
+    def _filtered(self, event: Input.Changed) -> None:
+        words = event.value.lower().split()
+        options = self.query_one(OptionList)
+        options.clear_options()
+        options.add_options(
+            self.row(one)
+            for one in self._choices
+            if all(word in f"{one.title} {one.about}".lower() for word in words)
+        )
+        options.highlighted = 0 if options.option_count else None
+
+    @on(Input.Submitted)
+    def _submitted(self) -> None:
+        self.query_one(OptionList).action_select()
 
 
 YES: Final = "yes"
@@ -432,35 +503,29 @@ def is_too_small(size: Size) -> bool:
     return size.width < LEAST.width or size.height < LEAST.height
 
 
-class StartScreen(Steady, ModalScreen[str]):
-    """Returns what to do: "make", "example", "retry" or "quit"."""
+class StartScreen(ChoiceScreen):
+    """Why there is no store, and what to do: gives the name of the way, or None to quit."""
 
     is_seen_first = True
+    hint = "enter chooses, q quits"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("n", "way('make')", "make a store"),
-        Binding("x", "way('example')", "open the example"),
-        Binding("r", "way('retry')", "try again"),
-        Binding("q,escape,ctrl+q", "way('quit')", "quit"),
+        *(Binding(key, f"way('{way}')", show=False) for way, key in WAYS.items()),
+        Binding("ctrl+q", "dismiss", show=False),
     ]
 
-    def __init__(self, error: FilestoreError, *, absent: bool) -> None:
-        super().__init__()
-        self.error = error
-        self._absent = absent
-        # Held here: a key may end the screen before it has its parts.
-        self._pane = TextPane()
+    def __init__(self, error: FilestoreError, ways: Sequence[Choice]) -> None:
+        choices = [
+            replace(one, title=f"{WAYS.get(one.name, ' ')}  {one.title}")
+            for one in (*ways, Choice(name="retry", title="try again"))
+        ]
+        super().__init__("", choices)
+        self._head = Text(plain(error_lines(error)))
 
-    def compose(self) -> ComposeResult:
-        """The error, its remedy, and the keys."""
-        with Vertical(classes="box wide", id="start"):
-            yield self._pane
-
-    def begin(self) -> None:
-        """Show what is wrong."""
-        self._pane.show(start_lines(self.error, absent=self._absent), key="start")
-        self._pane.focus()
+    def ask(self) -> None:
+        """Say that it is answered from now on."""
+        self.query(".hint").set(visible=True)
 
     def action_way(self, way: str) -> None:
-        """Take a way on; a store is only made where there is none."""
-        if self._absent or way in ("retry", "quit"):
+        """Take a way that is offered."""
+        if any(one.name == way for one in self._choices):
             self.dismiss(way)

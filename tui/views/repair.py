@@ -98,7 +98,7 @@ class RepairView(View):
         """Whether the running work writes files; otherwise there is nothing to undo."""
         self._job: Task | None = None
         self._ticking: Timer | None = None
-        self._head, self._footer = Caption(id="plan-head"), Caption(id="plan-footer")
+        self._head, self._footer = Caption(id="plan-head"), Caption(id="plan-footer", most=3)
         self._pane = PlanPane(texts.NO_PLAN, id="plan")
         self._changes = Changes(host, show=self._show_message)
 
@@ -295,7 +295,7 @@ class RepairView(View):
             self._chosen, self._command = found
             none = TOO_MANY if self._chosen.plan.steps else "no step is chosen"
             command = line(cut(shortened(self._command) or none, MOST_SHOWN), "note")
-            self._costs = [command, texts.totals_line(self._chosen.plan)]
+            self._costs = [texts.totals_line(self._chosen.plan), command]
             self._draw()
             self.host.context_changed()
 
@@ -474,9 +474,9 @@ class RepairView(View):
                 words = "reading the step: space chooses it, esc goes back  "
                 title = (*line(words, "key"), *title)
         self._head.show([title])
-        lines = [*self._costs]
+        lines: list[Line] = []
         if self._job is not None:
             files = ", u restores files" if self._writes_files else ""
             safe = f"x stops it safely{files}" if self._job.writes else "x stops it"
             lines.append((*self._job.progress(), *line(f"  {safe}", "quiet")))
-        self._footer.show(lines)
+        self._footer.show([*lines, *self._costs])

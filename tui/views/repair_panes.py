@@ -43,6 +43,7 @@ class PlanPane(Horizontal):
         self._resting: Timer | None = None
         self.steps = VirtualRows(
             id="plan-rows",
+            signs=False,
             marked_with=lambda key: self.plan_rows.chosen_with(key) if self.plan_rows else (),
         )
         self.text = TextPane(id="plan-detail", classes="aside")
@@ -68,6 +69,7 @@ class PlanPane(Horizontal):
             # The first step that is shown; the first row where none is.
             at = rows.key(min(len(rows), 2) - 1) if len(rows) else None
         self.plan_rows, self._message = rows, message
+        rows.ascii_only = self.steps.is_ascii
         self.steps.marks = rows.chosen
         self.steps.show(rows, at=at)
         self._show_detail()

@@ -18,7 +18,7 @@ from textual.screen import ModalScreen
 from textual.timer import Timer
 
 from filestore import FilestoreError, Finding
-from filestore.browse import SideChoice, is_clean, shown_path
+from filestore.browse import SideChoice, hunk_texts, hunks_choice, is_clean, shown_path
 from tui.formatting import Line, Role, Span, duration, line, span
 from tui.formatting import findings as texts
 from tui.state.findings import FindingIndex, key_of
@@ -30,7 +30,7 @@ from tui.workers.tasks import Handlers, Job, Task
 
 if TYPE_CHECKING:
     from filestore import Checked
-    from filestore.browse import Evidence, Neighbour, Sides
+    from filestore.browse import Evidence, Neighbour, Side, Sides
 
 FOLLOW_S: Final = 0.03
 """How long the cursor rests before evidence is read."""
@@ -268,7 +268,10 @@ class VerifyRun:
             # Without a total, the time that has passed shows that it goes on.
             passed = () if run.total else (Span(f"  {duration(run.elapsed_s)}", "quiet"),)
             return (*run.progress(title=run.title), *passed, Span("  x stops", "key"))
-        return texts.looked_line(findings.coverage, found=len(findings), clean=findings.clean)
+        notes = findings.index.severities["I"]
+        return texts.looked_line(
+            findings.coverage, found=len(findings), clean=findings.clean, notes=notes
+        )
 
 
 def _now() -> str:
@@ -302,6 +305,9 @@ class SidesScreen(Steady, ModalScreen[SideChoice | None]):
         Binding("1,left", "take('left')", "take the left side"),
         Binding("2,right", "take('right')", "take the right side"),
         Binding("3", "take('both')", "keep both"),
+        Binding("4", "take('keep')", "leave this conflict as it is"),
+        Binding("less_than_sign", "take_all('left')", "take the left side of the rest"),
+        Binding("greater_than_sign", "take_all('right')", "take the right side of the rest"),
         Binding("b", "base", "show the common ancestor"),
         Binding("e", "edit", "edit by hand"),
         Binding("escape,q", "dismiss", "leave it as it is"),
@@ -314,6 +320,8 @@ class SidesScreen(Steady, ModalScreen[SideChoice | None]):
         self._sides: Sides | None = None
         self._rows: Sequence[texts.Facing] = ()
         self._shows_base = False
+        self._chosen: tuple[Side, ...] = ()
+        """Of the conflicts of a file, in their order."""
 
     def compose(self) -> ComposeResult:
         """What it is about, both sides, and what can be chosen."""
@@ -349,8 +357,18 @@ class SidesScreen(Steady, ModalScreen[SideChoice | None]):
             return
         self._sides = sides
         self._rows = texts.facing(sides.ours, sides.theirs or "")
-        self.query_one("#sides-title", Caption).show([texts.sides_title(sides)])
         self.query_one("#sides-choices", Caption).show(texts.choice_lines(sides))
+        self._ask()
+
+    def _ask(self) -> None:
+        """Show the conflict that is to be decided, which is the first one without a choice."""
+        if self._sides is None:
+            return
+        number, hunks = len(self._chosen), self._sides.hunks
+        title = texts.sides_title(self._sides, number if len(hunks) > 1 else None)
+        if len(hunks) > 1:
+            self._rows = texts.facing(*hunk_texts(self._sides, number))
+        self.query_one("#sides-title", Caption).show([title])
         self._draw()
 
     def on_resize(self, _: Resize) -> None:
@@ -394,17 +412,33 @@ class SidesScreen(Steady, ModalScreen[SideChoice | None]):
         """Take a side, or both."""
         if self._sides is None:
             return
+        if len(self._sides.hunks) > 1:
+            self._chosen += (texts.HUNKS[side],)
+            if len(self._chosen) < len(self._sides.hunks):
+                self._ask()
+                return
         choice = texts.wanted_side(self._sides, side)
+        if self._chosen:
+            choice = hunks_choice(self._sides.path, self._chosen)
         if choice is None:
             self._host.notify("that cannot be chosen here: see the list below", severity="warning")
         else:
             self.dismiss(choice)
 
+    def action_take_all(self, side: str) -> None:
+        """Take one side of every conflict that is left."""
+        left = len(self._sides.hunks) - len(self._chosen) if self._sides is not None else 0
+        for _ in range(max(left, 1)):
+            self.action_take(side)
+
     def action_edit(self) -> None:
         """Leave it, and open its file in an editor, whatever is under the cursor then."""
         path = self._finding.path if self._sides is None else self._sides.path
+        at = line_named(self._finding.detail)
+        if self._sides is not None and self._sides.hunks:
+            at = self._sides.hunks[len(self._chosen)].lines[0]
         self.dismiss(None)
-        self.app.call_later(self._host.edit, path, line=line_named(self._finding.detail))
+        self.app.call_later(self._host.edit, path, line=at)
 
 
 def half_of(width: int) -> int:

@@ -9,12 +9,14 @@ colour-blind it runs from blue to orange, the axis that red-green blindness leav
 those of Okabe and Ito (Color Universal Design, 2008), and errors and warnings differ in lightness.
 """
 
+import dataclasses
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 from rich.cells import cell_len, chop_cells, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
@@ -23,7 +25,7 @@ from textual.geometry import Region
 from textual.scroll_view import ScrollView
 from textual.scrollbar import ScrollBar, ScrollBarRender
 from textual.strip import Strip
-from textual.theme import Theme
+from textual.theme import BUILTIN_THEMES, Theme
 
 from tui.formatting import Line, Role, Span
 
@@ -55,6 +57,10 @@ LOOKS: Final[dict[Role, Look]] = {
     "added": Look(color="$text-success"),
     "removed": Look(color="$text-error", mono="underline"),
     "hunk": Look(color="$text-primary", style="bold", mono="bold"),
+    "heading": Look(color="$text-primary", style="bold", mono="bold underline"),
+    "code": Look(color="$text-success", mono="bold"),
+    "emphasis": Look(style="italic", mono="italic"),
+    "link": Look(color="$text-accent", style="underline", mono="underline"),
     # Distinct for the colour-blind, too (Okabe and Ito); their black is the colour of text.
     "hue0": Look(),
     "hue1": Look(color="#e69f00"),
@@ -248,6 +254,8 @@ class Drawn(ScrollView):
 DARK: Final = "filestore-dark"
 LIGHT: Final = "filestore-light"
 MONO: Final = "filestore-mono"
+ANSI: Final = "ansi"
+_ANSI: Final = ["default", "yellow", "cyan", "green", "bright_yellow", "blue", "red", "magenta"]
 
 _RESTING: Final = "block-cursor-blurred-background"
 """Behind the row under the cursor of a list without the focus; Textual's own, which shines
@@ -290,6 +298,18 @@ THEMES: Final = (
         success="#e4e4e4", warning="#ffffff", error="#ffffff",
         variables={_RESTING: "#404040"},
     ),
+    # The terminal's own palette.
+    dataclasses.replace(
+        BUILTIN_THEMES["ansi-dark"],
+        name=ANSI,
+        variables=BUILTIN_THEMES["ansi-dark"].variables | {
+            "text": "ansi_default", "text-muted": "ansi_bright_black", "text-success": "ansi_green",
+            "text-primary": "ansi_blue", "text-warning": "ansi_yellow", "text-error": "ansi_red",
+            "text-accent": "ansi_magenta", _RESTING: "ansi_bright_black",
+            "block-cursor-blurred-foreground": "ansi_default",
+            **{f"role-hue{number}": f"ansi_{color}" for number, color in enumerate(_ANSI)},
+        },
+    ),
 )  # fmt: skip
 
 
@@ -308,7 +328,7 @@ def first_theme(environment: Mapping[str, str], saved: str) -> str:
     return LIGHT if background in ("7", "15") else DARK
 
 
-SIGNS: Final = str.maketrans({"…": "...", "·": "-", "–": "-", "×": "x", "●": "*"})
+SIGNS: Final = str.maketrans({"…": "...", **dict(zip("·–×●•▌│─┼", "--x**||-+", strict=True))})
 """ASCII in place of our own symbols."""
 TAB: Final = "    "
 PLAIN: Final = Style.null()
@@ -327,7 +347,7 @@ def in_ascii(line: Line) -> Line:
     return tuple(
         span
         if span.role == "text" or span.text.isascii()
-        else Span(span.text.translate(SIGNS), span.role)
+        else replace(span, text=span.text.translate(SIGNS))
         for span in line
     )
 
@@ -464,7 +484,8 @@ class Wrapping:
         for span in self.lines[line]:
             length = len(span.text)
             if start < length and end > 0:
-                found.append(Span(span.text[max(start, 0) : end], span.role))
+                text = span.text[max(start, 0) : end]
+                found.append(Span(text, span.role, span.line, span.leads_to))
             start -= length
             end -= length
         return tuple(found)

@@ -20,6 +20,7 @@ from textual.binding import BindingType
 from textual.events import Click, Key
 from textual.geometry import Region, Size
 from textual.message import Message
+from textual.selection import Selection
 from textual.strip import Strip
 from textual.timer import Timer
 from textual.widget import Widget
@@ -36,13 +37,18 @@ _WORK_S: Final = 0.005
 _PAUSE_S: Final = 0.01
 """Between slices, for keys."""
 
+_LETTERS: Final = "asdfjklghqwertyuiopzxcvbnmASDFJKLGHQWERTYUIOPZXCVBNM"
+
 Match = tuple[int, int, int]
 """The line it is in, its first character and the one after its last."""
+LeadsTo = str | tuple[str, int]
+"""As of `Span`."""
 
 
 class TextPane(Drawn, can_focus=True, inherit_bindings=False):
     """Lines, wrapped to its width; `n` and `N` go through what is searched in it."""
 
+    ALLOW_SELECT = True
     DEFAULT_CSS: ClassVar[str] = "TextPane { scrollbar-gutter: stable; }"
     BINDINGS: ClassVar[list[BindingType]] = [
         ("up,k", "scroll(-1)", "one line up"),
@@ -53,15 +59,25 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
         ("ctrl+d", "page(0.5)", "half a page down"),
         ("home,g", "first", "to the beginning"),
         ("end,G", "last", "to the end"),
+        ("enter", "follow", "follow a link"),
         ("n", "match(1)", "to the next match"),
         ("N", "match(-1)", "to the match before"),
     ]
+
+    @dataclass
+    class Followed(Message):
+        """A link is to be followed."""
+
+        leads_to: LeadsTo
+        """"" where none is in sight."""
+
+    class Moved(Message):
+        """Another match was gone to."""
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
         self._key = ""
         self._lines: Sequence[Line] = ()
-        self._strips: Sequence[Strip] | None = None
         self._wrapping: Wrapping | None = None
         self._anchor = (0, 0)
         """The first line and character in sight, as the user chose them."""
@@ -69,9 +85,11 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
         """Set during a scroll that is not a choice of the user."""
         self._follows_end = False
         self._going_on: Timer | None = None
-        self._sought = ""
+        self._sought: Sequence[str] = ()
         self._matches: list[Match] = []
         self._current: int | None = None
+        self._letters: dict[str, tuple[Match, LeadsTo]] = {}
+        """The links in sight by the letters that follow them, while these are shown."""
 
     # What is shown
 
@@ -80,29 +98,40 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
         """The cells of a row; 0 before there is a screen."""
         return int(self.scrollable_content_region.width)
 
-    def show(self, lines: Sequence[Line], *, key: str = "") -> None:
+    def show(
+        self, lines: Sequence[Line], *, key: str = "", at: tuple[int, int] | None = None
+    ) -> None:
         """Show lines; the place is kept where the key is the same as before, else it is the top.
 
         Args:
             lines: Made safe before.
             key: What the text is about.
+            at: The line and the character to begin with instead.
         """
-        self._take(lines, None, key)
+        if key != self._key or not self._lines:
+            self._anchor = (0, 0)
+            self._sought = ()
+            self._current = None
+        self._anchor = at or self._anchor
+        self._letters = {}
+        self._key, self._lines = key, self._written(lines) if self.is_attached else lines
+        self._wrapping = None
+        self._follows_end = False
+        self._search()
+        if self.is_attached:
+            self._lay()
 
-    def show_strips(self, strips: Sequence[Strip], *, key: str = "") -> None:
-        """Show rows that were drawn elsewhere, for `text_width`; the place is as with `show`."""
-        self._take((), strips, key)
+    def find(self, words: Sequence[str]) -> int:
+        """Show where words are, without regard to case; returns how often. None for no words.
 
-    def find(self, text: str) -> int:
-        """Show where a text is, without regard to case; returns how often. "" for none.
-
-        The first match of a new text is scrolled to, unless it is in sight.
+        The first line with the most of new words is scrolled to, unless it is in sight.
         """
-        is_new = text != self._sought
-        self._sought = text
+        is_new = list(words) != list(self._sought)
+        self._sought = words
+        self._current = None if is_new else self._current
         self._search()
         if is_new and self._matches:
-            self._to_match(self._match_in_sight())
+            self._to_match(self._best_match())
         self.refresh()
         return len(self._matches)
 
@@ -112,42 +141,36 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
         return (0 if self._current is None else self._current + 1), len(self._matches)
 
     @property
-    def row_to_edit(self) -> tuple[str, float]:
-        """What the match in sight, else the first row in sight, says; and the share above it."""
-        top, total = self.scroll_offset.y, max(self._rows(), 1)
-        first = top
+    def place(self) -> tuple[int, int]:
+        """The line that is read and its character: of the match in sight, else the first ones."""
+        top = self.scroll_offset.y
         if self._current is not None:
             line, start, _ = self._matches[self._current]
-            row = self._row_of(line, start)
-            first = row if top <= row < top + self.page else top
-        for row in range(first, min(first + self.page, self._rows())):
-            words = ""
-            if self._strips is not None:
-                words = self._strips[row].text.strip()
-            elif self._wrapping is not None:
-                words = "".join(span.text for span in self._wrapping.row(row)).strip()
-            if words:
-                return words, row / total
-        return "", 0.0
+            if top <= self._row_of(line, start) < top + self.page:
+                return line, start
+        return self._begins(top)
 
-    def _take(self, lines: Sequence[Line], strips: Sequence[Strip] | None, key: str) -> None:
-        is_same = key == self._key and (bool(self._lines) or self._strips is not None)
-        if not is_same:
-            self._anchor = (0, 0)
-            self._sought = ""
-        elif (strips is None) != (self._strips is None):
-            # Markdown and plain text have different lines: keep the share that is above.
-            before = len(self._strips if self._strips is not None else self._lines)
-            after = len(strips if strips is not None else lines)
-            self._anchor = (self._anchor[0] * after // max(before, 1), 0)
-        if self.is_attached:
-            lines = self._written(lines)
-        self._key, self._lines, self._strips = key, lines, strips
-        self._wrapping = None
-        self._follows_end = False
-        self._search()
-        if self.is_attached:
-            self._lay()
+    def go_to(self, line: int, character: int) -> None:
+        """Begin with a character of a line."""
+        self.action_scroll(self._row_of(line, character) - self.scroll_offset.y)
+
+    @property
+    def begins(self) -> tuple[int, int]:
+        """The line and the character in sight first, to come back to."""
+        return self._begins(self.scroll_offset.y)
+
+    def line_of_file(self, place: tuple[int, int]) -> int:
+        """The line of the file that is at a place, or below it; 0 for none."""
+        line, start = place
+        for number in range(line, min(line + self.page, len(self._lines))):
+            found, at = 0, 0
+            for span in self._lines[number]:
+                found = span.line if span.line and (at <= start or not found) else found
+                at += len(span.text)
+            if found:
+                return found
+            start = 0
+        return 0
 
     def _written(self, lines: Sequence[Line]) -> Sequence[Line]:
         return [self.written(line) for line in lines] if self.is_ascii else lines
@@ -159,7 +182,7 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
         if self._going_on is not None:
             self._going_on.stop()
         width = self.text_width
-        if self._strips is None and width > 0:
+        if width > 0:
             self._wrapping = Wrapping(self._lines, width, hanging=hanging)
             self._wrapping.advance_to(*self._anchor)
             self._wrapping.advance(2 * self.page)
@@ -187,13 +210,9 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
                 self._choose(self.scroll_offset.y)
 
     def _rows(self) -> int:
-        if self._strips is not None:
-            return len(self._strips)
         return 0 if self._wrapping is None else len(self._wrapping)
 
     def _row_of(self, line: int, character: int) -> int:
-        if self._strips is not None:
-            return min(line, max(len(self._strips) - 1, 0))
         return 0 if self._wrapping is None else self._wrapping.advance_to(line, character)
 
     def _begins(self, row: int) -> tuple[int, int]:
@@ -203,7 +222,7 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
 
     def on_mount(self) -> None:
         """Show what was given before there was a screen."""
-        if self._key or self._lines or self._strips:
+        if self._key or self._lines:
             self._lines = self._written(self._lines)
             self._lay()
 
@@ -223,22 +242,59 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
     def render_line(self, y: int) -> Strip:
         """Draw one line of those in sight."""
         row = self.scroll_offset.y + y
-        if row >= self._rows():
+        if self._wrapping is None or row >= self._rows():
             return Strip.blank(self._width, PLAIN)
         line, start = self._begins(row)
-        indent = 0
-        if self._strips is not None:
-            segments: Iterable[Segment] = self._strips[row].apply_style(self._base)
-            start = 0
-        elif self._wrapping is not None:
-            spans = self._wrapping.row(row)
-            segments = [Segment(span.text, self.style_of(span.role)) for span in spans]
-            indent = self._wrapping.indent(row)
-        marked = self._highlighted(segments, line, start) if self._matches else segments
-        flat = [Segment(text.replace("\t", TAB), style) for text, style, _ in marked if text]
-        if indent:
+        spans = self._wrapping.row(row)
+        segments: Iterable[Segment]
+        segments = [Segment(span.text, self.style_of(span.role)) for span in spans]
+        if self._matches:
+            segments = self._highlighted(segments, line, start)
+        flat = [Segment(text.replace("\t", TAB), style) for text, style, _ in segments if text]
+        if indent := self._wrapping.indent(row):
             flat.insert(0, Segment(" " * indent, self.style_of("text")))
-        return Strip(flat).adjust_cell_length(self._width, PLAIN)
+        drawn = Strip(flat).adjust_cell_length(self._width, PLAIN)
+        for letter, (match, _) in self._letters.items():
+            if match[0] == line and start <= match[1] < self._wrapping.ends(row):
+                at = self._cell(row, match[1])
+                sign = Strip([Segment(letter, self.style_of("match"))])
+                drawn = Strip.join([drawn.crop(0, at), sign, drawn.crop(at + 1)])
+        chosen = self.text_selection
+        if chosen is not None and (span_of := chosen.get_span(row)) is not None:
+            first, last = span_of
+            last = self._width if last == -1 else last
+            look = self.palette.cursor
+            middle = Strip([Segment(text, look) for text, _, _ in drawn.crop(first, last)])
+            drawn = Strip.join([drawn.crop(0, first), middle, drawn.crop(last)])
+        return drawn.adjust_cell_length(self._width, PLAIN).apply_offsets(0, row)
+
+    def _cell(self, row: int, character: int) -> int:
+        """In which cell of its row a character of its line is."""
+        if self._wrapping is None:
+            return 0
+        line, start = self._begins(row)
+        before = self._wrapping.text(line)[start:character]
+        return self._wrapping.indent(row) + cells((Span(before),))
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """What the mouse selected, without the ends of rows that no line ends with."""
+        if self._wrapping is None:
+            return None
+        first = selection.start.y if selection.start is not None else 0
+        last = selection.end.y if selection.end is not None else self._rows() - 1
+        found = ""
+        for row in range(max(first, 0), min(last + 1, self._rows())):
+            start, end = selection.get_span(row) or (0, -1)
+            spans = (Span(" " * self._wrapping.indent(row)), *self._wrapping.row(row))
+            drawn = Strip([Segment(span.text.replace("\t", TAB)) for span in spans])
+            found += drawn.crop(start, None if end == -1 else end).text
+            is_end = row + 1 >= self._rows() or self._begins(row + 1)[1] == 0
+            found += "\n" if is_end and row < last else ""
+        return found, "\n"
+
+    def selection_updated(self, selection: Selection | None) -> None:
+        """Draw it."""
+        self.refresh()
 
     def _highlighted(self, segments: Iterable[Segment], line: int, start: int) -> Iterable[Segment]:
         """Segments of a line, from a character on, with the matches in them shown."""
@@ -310,20 +366,86 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
             self._to_match(self._current + direction)
 
     def _search(self) -> None:
-        """Find where the text that is sought is; a line at a time."""
-        self._current = None
+        """Find where the words that are sought are; a line at a time."""
         self._matches = []
-        if self._sought:
-            # Joiners that one writes and another leaves out make no other word.
-            letters = map(re.escape, _JOINERS.sub("", self._sought))
-            pattern = re.compile(f"{_JOINERS.pattern}*".join(letters), re.IGNORECASE)
-            if self._strips is not None:
-                texts: Iterable[str] = (strip.text for strip in self._strips)
-            else:
-                texts = ("".join(span.text for span in line) for line in self._lines)
-            for number, text in enumerate(texts):
-                for found in pattern.finditer(text):
+        # Joiners that one writes and another leaves out make no other word.
+        words = sorted((_JOINERS.sub("", word) for word in self._sought), key=len, reverse=True)
+        patterns = [f"{_JOINERS.pattern}*".join(map(re.escape, word)) for word in words if word]
+        if patterns:
+            pattern = re.compile("|".join(patterns), re.IGNORECASE)
+            for number, line in enumerate(self._lines):
+                for found in pattern.finditer("".join(span.text for span in line)):
                     self._matches.append((number, found.start(), found.end()))
+        if self._current is not None and self._current >= len(self._matches):
+            self._current = None
+
+    def _best_match(self) -> int:
+        """The first match of the line with the most of the words, from what is in sight on."""
+        if len(self._sought) < 2:
+            return self._match_in_sight()
+        words: dict[int, set[str]] = {}
+        for line, start, end in self._matches:
+            text = "".join(span.text for span in self._lines[line])
+            words.setdefault(line, set()).add(text[start:end].casefold())
+        best = max(words, key=lambda line: len(words[line]))
+        return bisect_left(self._matches, (best, 0, 0))
+
+    # Links
+
+    def action_follow(self) -> None:
+        """Follow the link in sight; of several, the one whose letter is pressed next."""
+        found = self._links_in_sight()
+        if not found:
+            self.post_message(self.Followed(""))
+        elif len(found) == 1:
+            self.post_message(self.Followed(found[0][1]))
+        else:
+            self._letters = dict(zip(_LETTERS, found, strict=False))
+            self.refresh()
+
+    async def _on_key(self, event: Key) -> None:
+        if self._letters:
+            letters, self._letters = self._letters, {}
+            self.refresh()
+            event.stop()
+            event.prevent_default()
+            if event.character in letters:
+                self.post_message(self.Followed(letters[event.character][1]))
+
+    def on_click(self, event: Click) -> None:
+        """Follow the link that was clicked."""
+        # Two clicks would select all of the text.
+        event.prevent_default()
+        row = self.scroll_offset.y + event.y - self.gutter.top
+        at = event.x - self.gutter.left
+        for (line, start, end), leads_to in self._links_in_sight():
+            of_row = self._wrapping is not None and row < self._rows() and self._begins(row)[0]
+            if of_row == line and self._wrapping is not None:
+                first, last = max(start, self._begins(row)[1]), min(end, self._wrapping.ends(row))
+                if first < last and self._cell(row, first) <= at < self._cell(row, last):
+                    self.post_message(self.Followed(leads_to))
+                    return
+
+    def _links_in_sight(self) -> list[tuple[Match, LeadsTo]]:
+        top = self.scroll_offset.y
+        first, last = self._begins(top), self._begins(min(top + self.page, self._rows()) - 1)
+        found: list[tuple[Match, LeadsTo]] = []
+        for number in range(first[0], min(last[0] + 1, len(self._lines))):
+            at = 0
+            for span in self._lines[number]:
+                end = at + len(span.text)
+                is_seen = top <= self._row_of(number, at) < top + self.page
+                if (
+                    span.leads_to
+                    and found
+                    and found[-1][1] == span.leads_to
+                    and (found[-1][0][::2] == (number, at))
+                ):
+                    found[-1] = (number, found[-1][0][1], end), span.leads_to
+                elif span.leads_to and is_seen:
+                    found.append(((number, at, end), span.leads_to))
+                at = end
+        return found
 
     def _match_in_sight(self) -> int:
         """The number of the first match that is not above what is in sight."""
@@ -338,6 +460,7 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
         if not top <= row < top + self.page:
             self.action_scroll(row - self.page // 2 - top)
         self.refresh()
+        self.post_message(self.Moved())
 
 
 class Field(Input):
@@ -461,7 +584,7 @@ class Bar(Drawn, can_focus=False):
 
 
 class Caption(Drawn, can_focus=False):
-    """As high as it has lines, up to a limit; not there at all while it has none."""
+    """As high as its lines, wrapped, up to a limit; not there at all while it has none."""
 
     DEFAULT_CSS = "Caption { height: 1; overflow: hidden; }"
 
@@ -470,26 +593,47 @@ class Caption(Drawn, can_focus=False):
 
         Args:
             id: Of the widget.
-            most: The lines that are shown.
+            most: The rows that are shown.
         """
         super().__init__(id=id)
         self._lines: Sequence[Line] = ()
+        self._rows: Sequence[Line] = ()
         self._most = most
         self.display = False
 
     def show(self, lines: Sequence[Line]) -> None:
         """Show these lines, in as much room as they need."""
-        if lines == self._lines:
-            return
-        if len(lines) != len(self._lines):
-            self.styles.height = min(max(len(lines), 1), self._most)
+        if lines != self._lines:
+            self._lines = lines
             self.display = bool(lines)
-        self._lines = lines
+            self._lay()
+
+    def on_resize(self) -> None:
+        """Wrap the lines to the new width."""
+        self._lay()
+
+    def _lay(self) -> None:
+        width = self.scrollable_content_region.width
+        rows = list(map(self.written, self._lines))
+        if width:
+            wrapping = Wrapping(rows, width)
+            wrapping.advance(self._most + 1)
+            rows = [_trimmed(wrapping.row(row)) for row in range(len(wrapping))]
+            if len(rows) > self._most:
+                rows[self._most - 1] += (Span(" " * width),)
+        height = min(max(len(rows), 1), self._most)
+        if self.styles.height is None or self.styles.height.value != height:
+            self.styles.height = height
+        self._rows = rows[:height]
         self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        """Draw one of its lines."""
+        """Draw one of its rows."""
         width = self.size.width
-        found = self._lines[y] if y < min(len(self._lines), self._most) else ()
-        line = fitted(self.written(found), width, self.ellipsis)
+        line = fitted(self._rows[y] if y < len(self._rows) else (), width, self.ellipsis)
         return strip(line, width, self.style_of, self.rich_style)
+
+
+def _trimmed(line: Line) -> Line:
+    """A row without the space that it was broken at."""
+    return (*line[:-1], replace(line[-1], text=line[-1].text.removesuffix(" "))) if line else ()

@@ -17,12 +17,17 @@ from msgspec.structs import asdict
 FORMAT: Final = 1
 MOST_BYTES: Final = 1 << 20
 """A longer text is not ours."""
+_PREFIX: Final = "inspector-"
+_MOST_READ: Final = 50
+SETTINGS: Final = "filestore.toml"
 PAGES: Final = ("browse", "verify", "repair")
 
 
 class Saved(Struct, frozen=True, kw_only=True):
     """The state of the screen when it was left."""
 
+    root: str = ""
+    """Of the store, as its path was."""
     page: str = "browse"
     theme: str = ""
     """"" for the one that fits the terminal."""
@@ -42,9 +47,10 @@ def parse(text: bytes) -> tuple[Saved, str]:
         return Saved(), "it is damaged"
     if found.get("format") != FORMAT:
         return Saved(), f"its format is not {FORMAT}"
-    page, theme = found.get("page"), found.get("theme")
+    page, theme, root = found.get("page"), found.get("theme"), found.get("root")
     views, prompts = found.get("views"), found.get("prompts")
     return Saved(
+        root=root if isinstance(root, str) else "",
         page=page if page in PAGES else PAGES[0],
         theme=theme if isinstance(theme, str) else "",
         views={
@@ -67,9 +73,29 @@ def serialize(saved: Saved) -> bytes:
 
 def path_of(root: str, environment: Mapping[str, str]) -> str:
     """The file for a store; its name is a hash of the store's path."""
-    state = environment.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
     name = hashlib.blake2b(os.fsencode(os.path.realpath(root)), digest_size=12).hexdigest()
-    return os.path.join(state, "filestore", f"inspector-{name}.json")
+    return os.path.join(_folder(environment), f"{_PREFIX}{name}.json")
+
+
+def _folder(environment: Mapping[str, str]) -> str:
+    state = environment.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+    return os.path.join(state, "filestore")
+
+
+def recent(environment: Mapping[str, str], most: int = 5) -> list[str]:
+    """The roots of stores that were looked at and are still there, the last one first."""
+    try:
+        with os.scandir(_folder(environment)) as entries:
+            found = [
+                (one.stat().st_mtime_ns, one.path)
+                for one in entries
+                if one.name.startswith(_PREFIX) and one.is_file(follow_symlinks=False)
+            ]
+    except OSError:
+        return []
+    roots = (read(path)[0].root for _, path in sorted(found, reverse=True)[:_MOST_READ])
+    there = [root for root in roots if root and os.path.isfile(os.path.join(root, SETTINGS))]
+    return there[:most]
 
 
 def read(path: str) -> tuple[Saved, str]:
@@ -91,7 +117,7 @@ def write(path: str, saved: Saved) -> str:
     """
     text = serialize(saved)
     if len(text) > MOST_BYTES:
-        text = serialize(Saved(page=saved.page, theme=saved.theme))
+        text = serialize(Saved(root=saved.root, page=saved.page, theme=saved.theme))
     folder = os.path.dirname(path)
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)

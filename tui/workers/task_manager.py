@@ -242,13 +242,13 @@ def _update(task: Task, message: Begun | Update | End) -> None:
         task.state, task.outcome = "stopped", outcome
 
 
-def make_store(folder: str, *, configuration: str, example: bool) -> str:
-    """Make an empty store, or a copy of the example, in a folder.
+def make_store(folder: str, *, configuration: str, kind: str) -> str:
+    """Make an empty store of chunks, one of a folder's documents, or a copy of the example.
 
     Args:
-        folder: Where the store's own folder is made.
+        folder: The one with the documents, or where the store's own folder is made.
         configuration: The user's configuration folder.
-        example: Whether it is to be a copy of the example.
+        kind: "make", "in-place" or "example".
 
     Returns:
         The root of the store.
@@ -258,8 +258,12 @@ def make_store(folder: str, *, configuration: str, example: bool) -> str:
     Raises:
         FilestoreError: It cannot be made there; nothing is overwritten.
     """
-    root = os.path.join(os.path.abspath(folder), "example_index" if example else "file_index")
-    if example:
+    root = os.path.abspath(folder)
+    if kind == "in-place":
+        Store.create(root, layout="in-place", configuration=configuration).close()
+        return root
+    root = os.path.join(root, "example_index" if kind == "example" else "file_index")
+    if kind == "example":
         copy_example(root)
     else:
         Store.create(root, layout="tree", configuration=configuration).close()

@@ -35,26 +35,6 @@ def evidence(**values):
     return Evidence(**{name: getattr(NOTHING, name) for name in NOTHING.__slots__} | values)
 
 
-@given(st.integers(1, 100), st.integers(1, 100), st.integers(1, 80))
-def test_a_drift_bar_is_as_long_as_its_share(drifted, total, width):
-    """It is right to an eighth of a cell, keeps its width, and is never empty."""
-    bar = plain([words.drift_bar({"W": drifted}, total, width=width)])[1:-1]
-    eighths = sum(8 if part == "█" else " ▏▎▍▌▋▊▉".index(part) for part in bar)
-    assert len(bar) == width
-    assert eighths
-    assert abs(eighths - min(drifted / total, 1) * width * 8) <= 1
-
-
-def test_a_drift_bar_says_how_bad_it_is():
-    """Errors outweigh warnings, notes are no drift, and the bar keeps its width."""
-    assert words.drift_bar({"I": 3}, 10) == ()
-    warned, failed = words.drift_bar({"W": 1}, 10), words.drift_bar({"E": 1, "W": 9}, 10)
-    assert (warned[1].role, failed[1].role) == ("warning", "error")
-    assert failed[1].text == "█████"
-    assert len(plain([warned])) == len(plain([failed])) == 7
-    assert plain([words.drift_bar({"E": 1}, 2, width=4, ascii_only=True)]) == "[##  ]"
-
-
 def near(path, cosine):
     """A neighbour."""
     return Neighbour(path=path, resource="guide", cosine=cosine, headings=(), pages=())
@@ -80,8 +60,8 @@ def test_severity_is_a_letter_a_sign_and_a_word(code):
     flat = words.finding_line(finding, in_group=False, from_before=False)
     assert said in plain([flat])
     assert code in plain([flat])
-    assert said in plain([words.group_line(finding, 3, is_open=True, marked=0)])
-    assert said[:3] in plain([words.finding_line(finding, in_group=True, from_before=False)])
+    assert said in plain([words.counts_line({finding.severity: 3}, marked=0)])
+    assert said[:3] in plain([words.group_line(finding, 3, is_open=True, marked=0)])
     assert finding.repair in is_shown(words.finding_lines(finding))
 
 
