@@ -243,6 +243,11 @@ def test_what_is_made_to_do_harm_is_refused_in_one_sentence(name, data):
     assert refusal.value.remedy
 
 
+def test_a_damaged_mail_of_outlook_is_called_that():
+    with pytest.raises(ExtractionError, match=r"damaged: expected a mail of Outlook, found other"):
+        read(b"\x01\0" + compound(outlook(subject="x", body="y"))[8:], "a.msg")
+
+
 def sound():
     full = attach(mail("Boote", QUOTED), "costs.xlsx", SHEET).as_bytes()
     yield "a.eml", full
