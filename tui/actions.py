@@ -147,7 +147,8 @@ def no_file(now: ActionContext) -> str:
 
 def no_finding(now: ActionContext) -> str:
     """There is no finding to plan for."""
-    return "" if now.paths or now.marked else "nothing is marked and no finding is under the cursor"
+    is_some = now.codes or now.paths or now.marked
+    return "" if is_some else "nothing is marked and no finding is under the cursor"
 
 
 def useless(command: str) -> str:

@@ -20,6 +20,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.css.query import NoMatches
+from textual.driver import Driver
 from textual.events import Resize
 from textual.geometry import Size
 from textual.message import Message
@@ -378,6 +379,11 @@ class Frame(KeysInOrder):
     def do_suspend(self) -> None:
         """Go to the shell; `fg` comes back."""
         self.action_suspend_process()
+
+    @on(Driver.SignalResume)
+    def _come_back(self) -> None:
+        """Draw everything: the shell has written over it, and Textual draws what changed."""
+        self.refresh(layout=True)
 
     def do_next_part(self) -> None:
         """Go on to the next part of the screen."""

@@ -412,9 +412,9 @@ HUNKS: Final[dict[str, "Side"]] = {
 KEYS: Final = {"left": "1", "right": "2", "both": "3"}
 
 
-def sides_title(sides: "Sides", hunk: int | None = None) -> Line:
+def sides_title(sides: "Sides", hunk: int = 0) -> Line:
     """What there is to choose from: both versions of a file, or one conflict of several."""
-    if hunk is not None:
+    if 1 < len(sides.hunks) > hunk:
         first, last = sides.hunks[hunk].lines
         return (
             span(f"conflict {hunk + 1} of {len(sides.hunks)}, lines {first}-{last}  ", "title"),

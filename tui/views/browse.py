@@ -48,6 +48,7 @@ class BrowseView(View):
         Binding("shift+tab", "step(-1)", show=False),
         Binding("n", "match(1)", show=False),
         Binding("N", "match(-1)", show=False),
+        Binding("enter", "no_link", show=False),
     ]
     DEFAULT_CSS: ClassVar[str] = """
     BrowseView { height: 1fr; }
@@ -226,11 +227,13 @@ class BrowseView(View):
         match event.leads_to:
             case (str(to), int(line)):
                 self._jump(Target(path=to, top=line))
-            case str(written) if written:
+            case str(written):
                 read = self.host.task_manager.read
                 read(lambda store: store.followed(path, written), jump, group="link", urgent=True)
-            case _:
-                self.host.notify("no link is in sight")
+
+    def action_no_link(self) -> None:
+        """Say why enter does nothing in a text."""
+        self.host.notify("no link is in sight")
 
     def _jump(self, target: Target) -> None:
         self._remember()

@@ -151,7 +151,8 @@ class MapPane(Vertical):
         self._marked: Collection[str] = ()
         self._drifted: tuple[int, frozenset[int]] = (-1, frozenset())
         """The version of the findings, and the points that had drifted then."""
-
+        self._at: int | None = None
+        """The point that is pointed at, which is in another cell of another size."""
         self.plot = Plot(self._draw, self._step, id="browse-plot")
         self._title_caption = Caption(id="browse-map-title")
         self._legend_caption = Caption(id="browse-legend", most=LEGEND_LINES)
@@ -188,7 +189,7 @@ class MapPane(Vertical):
         names = texts.folders(found.paths) if is_by_folder else found.resources
         self._grouped = texts.grouped(names)
         self._points = {path: number for number, path in enumerate(found.paths)}
-        self._plotted = None
+        self._plotted = self._at = None
         self._drifted = (-1, frozenset())
         self._redraw()
 
@@ -257,6 +258,9 @@ class MapPane(Vertical):
             groups = self._grouped.groups
             picture = texts.plotted(found.xs, found.ys, groups, width=width, height=height)
             self._plotted = picture
+            if self._at is not None:
+                y, x = divmod(picture.cells[self._at], width)
+                self.plot.point = x, y
         findings = self._host.findings
         if self._drifted[0] != findings.version:
             drifted = frozenset(
@@ -294,6 +298,7 @@ class MapPane(Vertical):
     def _pointed(self, event: Plot.Pointed) -> None:
         event.stop()
         inside, found = self._inside(event.x, event.y), self._found
+        self._at = inside[0] if inside else None
         if found is not None:
             paths = [found.paths[number] for number in inside]
             resource = found.resources[inside[0]] if inside else ""

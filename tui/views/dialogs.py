@@ -190,9 +190,9 @@ class HelpScreen(ChoiceScreen):
         """On one line, as much of it as fits."""
         text = Text(one_line(choice.title), style="bold")
         text.append(f"  {one_line(choice.about)}", style="dim not bold")
-        text.truncate(
-            min(self.app.size.width * 96 // 100, HELP_WIDTH) - AROUND, overflow="ellipsis"
-        )
+        room = min(self.app.size.width * 96 // 100, HELP_WIDTH) - AROUND
+        # An ellipsis is no ASCII.
+        text.truncate(room, overflow="crop" if getattr(self.app, "ascii", False) else "ellipsis")
         return Option(text, id=choice.name)
 
     def begin(self) -> None:

@@ -431,10 +431,6 @@ class VerifyView(View):
         if self.is_reading:
             order = Span("reading the evidence: esc goes back", "key")
         head = [self._verifying.line(), (*counts, order)]
-        if not findings.coverage.is_running:
-            head.append(
-                texts.not_checked_line(findings.coverage.level, findings.coverage.not_checked)
-            )
         if self._mistake:
             head.append(line(self._mistake, "warning"))
         elif not shown.is_all:
@@ -442,4 +438,8 @@ class VerifyView(View):
             head.append(
                 texts.filters_line(shown.text, shown.severities, shown.code, shown=shown_here)
             )
+        if not findings.coverage.is_running:
+            # The last one: it may be cut.
+            coverage = findings.coverage
+            head.append(texts.not_checked_line(coverage.level, coverage.not_checked))
         self._head.show(head)

@@ -365,10 +365,9 @@ class SidesScreen(Steady, ModalScreen[SideChoice | None]):
         if self._sides is None:
             return
         number, hunks = len(self._chosen), self._sides.hunks
-        title = texts.sides_title(self._sides, number if len(hunks) > 1 else None)
         if len(hunks) > 1:
             self._rows = texts.facing(*hunk_texts(self._sides, number))
-        self.query_one("#sides-title", Caption).show([title])
+        self.query_one("#sides-title", Caption).show([texts.sides_title(self._sides, number)])
         self._draw()
 
     def on_resize(self, _: Resize) -> None:

@@ -69,7 +69,6 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
         """A link is to be followed."""
 
         leads_to: LeadsTo
-        """"" where none is in sight."""
 
     class Moved(Message):
         """Another match was gone to."""
@@ -393,11 +392,14 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
     # Links
 
     def action_follow(self) -> None:
-        """Follow the link in sight; of several, the one whose letter is pressed next."""
+        """Follow the link in sight; of several, the one whose letter is pressed next.
+
+        Where none is, the key goes on.
+        """
         found = self._links_in_sight()
         if not found:
-            self.post_message(self.Followed(""))
-        elif len(found) == 1:
+            raise SkipAction
+        if len(found) == 1:
             self.post_message(self.Followed(found[0][1]))
         else:
             self._letters = dict(zip(_LETTERS, found, strict=False))
