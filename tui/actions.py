@@ -352,8 +352,8 @@ ACTIONS: Final[tuple[Action, ...]] = (
     _browse("open_all", "equals_sign", "open all",
         "open every resource or folder; once more, every document", _MOVES),
     _browse("filter", "slash", "filter",
-        "filter by name, title or heading; !text excludes, ~ is a regular expression; in the text, "
-        "find words in it",
+        "filter by name, title or heading, best first, also by letters in order; !text excludes, ~ is a "
+        "regular expression; in the text, find words in it",
         "'filestore ls' prints every name, for any filter of the shell", footer=70),
     _browse("columns", "comma", "columns",
         "choose what the list is sorted by, and its columns", _LOOKS, footer=36, asks=True),

@@ -16,7 +16,7 @@ from filestore.browse.links import Links as Links
 from filestore.browse.listing import Counts as Counts
 from filestore.browse.listing import DocumentFiles as DocumentFiles
 from filestore.browse.listing import Listing as Listing
-from filestore.browse.listing import NameFilter as NameFilter
+from filestore.browse.name_filter import NameFilter as NameFilter
 from filestore.browse.named import UnknownPathError as UnknownPathError
 from filestore.browse.rows import Measure as Measure
 from filestore.browse.rows import Row as Row

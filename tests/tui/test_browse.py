@@ -246,6 +246,7 @@ def test_the_filter_keeps_what_matches(root):
 
     async def act(page, pilot):
         assert await typed(page, pilot, "GUIDE") == {"guide.md"}
+        assert await typed(page, pilot, "gde rnm") == {"guide.md"}
         assert await typed(page, pilot, "!guide") == {"list.txt", "long"}
         assert await typed(page, pilot, "~^l.*1") == {"list.txt", "long"}
         await press(pilot, "slash")

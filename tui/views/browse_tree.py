@@ -577,6 +577,13 @@ class BrowseTree(TreeList):
         if not self.input.value.strip():
             self.show_all(back=True)
 
+    def begin_filter(self) -> None:
+        """Have the names read while the first letter is typed: no name has this in it."""
+        super().begin_filter()
+        self.host.task_manager.read(
+            lambda store: matches(store, "\0"), lambda _: None, group="filter"
+        )
+
     def filter_typed(self, text: str) -> None:
         """Ask for what matches a filter."""
         self.filter = text

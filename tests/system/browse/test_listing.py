@@ -412,6 +412,16 @@ def test_the_filter_finds_documents_of_a_folder_and_headings_inside_files(either
         assert not matched(store, "marble")
 
 
+def test_the_best_match_is_listed_first(filled: Any, store: InspectedStore) -> None:
+    """Resources and their files by how well they match, equal ones in reading order."""
+    for name, title in (("aaa", "A denoted thing"), ("zzz", "Note")):
+        filled.write(f"{name}.md", f"# {title}\n\nWords.\n")
+        filled("add", f"{name}.md")
+    assert list(matched(store, "note")) == ["note.md", "zzz.md", "aaa.md"]
+    assert list(matched(store, "dntd thng")) == ["aaa.md"]
+    assert matched(store, "manual")["manual.md"] == paths_of(store, "manual.md")
+
+
 def test_files_are_listed_below_each_document_of_several(store: InspectedStore) -> None:
     """Each document of several holds its files; one document alone needs no row."""
     listing = store.listing
