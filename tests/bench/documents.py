@@ -2,6 +2,7 @@
 
     python -m tests.bench.documents tables [--prose FOLDER]
     python -m tests.bench.documents headings [--prose FOLDER]
+    python -m tests.bench.documents scripts
     python -m tests.bench.documents encodings --files chardet-5.2.0/tests
     python -m tests.bench.documents office [--no-others]
     python -m tests.bench.documents damaged [--count N]
@@ -198,6 +199,21 @@ def headings_section(options):
         print(f"  {path}: {len(said_headings(text))} headings, {torn(text)} torn lines")
 
 
+def scripts_section(_options):
+    """Prints where words of Korean are parted, and what is read of lines of two directions."""
+    from tests.bench import script_gold
+
+    for half in ("tuning", "confirming"):
+        wrong = whole = count = 0
+        for data, paragraphs in script_gold.korean(half, 24):
+            found = script_gold.ends_right(read(data)[0], paragraphs)
+            wrong, whole, count = wrong + found[0], whole + found[1], count + len(paragraphs)
+        print(f"{half}, Korean: {wrong} spaces wrong, {whole} of {count} paragraphs exact")
+        for writer, data, sentences in script_gold.mixed(half):
+            whole, share = script_gold.words_in_order(read(data)[0], sentences)
+            print(f"  {writer}: {whole} of {len(sentences)} lines exact, words {share:.3f}")
+
+
 def headings_found(files, texts):
     """How many headings are right, how many there are, and how many are said."""
     right = wanted = found = 0
@@ -332,6 +348,7 @@ SECTIONS = {
     "office": office_section,
     "tables": tables_section,
     "headings": headings_section,
+    "scripts": scripts_section,
     "encodings": encodings_section,
 }
 
