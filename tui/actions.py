@@ -1,6 +1,6 @@
 """Every action of the inspector, once: keys, help, command line, and when it is unavailable.
 
-Bindings, footer, help, palette, command log and documentation are made from this table and the
+Bindings, footer, help, command log and documentation are made from this table and the
 screen's state when a key is pressed. Pure. One rule: an action has a command line that does the
 same, or the reason why there is none; a refusal says what to do instead, or which key shows why.
 `python -m tui.actions > tui/KEYS.md` writes the page of the keys.
@@ -198,7 +198,7 @@ class Action(Struct, frozen=True, kw_only=True):
     keys: tuple[str, ...]
     """As Textual names them; the first one is shown."""
     title: str
-    """A word or two, for the footer and the palette."""
+    """A word or two, for the footer and the help."""
     help: str
     """A sentence without its full stop."""
     place: Place
@@ -352,8 +352,8 @@ ACTIONS: Final[tuple[Action, ...]] = (
     _browse("open_all", "equals_sign", "open all",
         "open every resource or folder; once more, every document", _MOVES),
     _browse("filter", "slash", "filter",
-        "filter by name, title or heading, best first, also by letters in order; !text excludes, ~ is a "
-        "regular expression; in the text, find words in it",
+        "filter by name, title or heading, best first, also by letters in order; !text excludes, ~ "
+        "is a regular expression; in the text, find words in it",
         "'filestore ls' prints every name, for any filter of the shell", footer=70),
     _browse("columns", "comma", "columns",
         "choose what the list is sorted by, and its columns", _LOOKS, footer=36, asks=True),

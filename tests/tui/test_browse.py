@@ -519,17 +519,23 @@ def test_the_map_marks_what_is_selected_and_leads_to_the_next_point(root):
             if name == "guide.md"
         }
         await until(pilot, lambda: signs(drawn) == len(guide))
-        drawn.plot.focus()
+        drawn.focus()
         places = set()
         for key in (*["up", "left"] * 9, *["down", "right"] * 9):
             await press(pilot, key)
-            places.add(drawn.plot.point)
-            x, y = drawn.plot.point
+            places.add(drawn.point)
+            x, y = drawn.point
             assert y * drawn._plotted.width + x in drawn._plotted.members
         assert len(places) > 2
-        target = drawn._found.paths[drawn._inside(*drawn.plot.point)[0]]
+        target = drawn._found.paths[drawn._at]
         await press(pilot, "enter")
         await until(pilot, lambda: page.view.outline.path == target)
+        other = next(number for number, one in enumerate(drawn._found.paths) if one != target)
+        row, column = divmod(drawn._plotted.cells[other], drawn._plotted.width)
+        place = column + drawn.gutter.left, row + drawn._top
+        await pilot.click(drawn, offset=place, times=2)
+        await until(pilot, lambda: page.view.outline.path == drawn._found.paths[drawn._at])
+        assert drawn.point == (column, row)
         found(page, Finding(code="modified", path=path))
         await shows(pilot, "X")
         await press(pilot, "m")
@@ -540,7 +546,8 @@ def test_the_map_marks_what_is_selected_and_leads_to_the_next_point(root):
 
 def signs(drawn):
     """How many cells of the map are marked."""
-    return sum(part.text.count("@") for one in drawn.plot._lines for part in one)
+    picture = drawn._lines[drawn._top :][: drawn._plotted.height]
+    return sum(part.text.count("@") for one in picture for part in one)
 
 
 def found(page, *findings):

@@ -1,4 +1,4 @@
-"""Text and pictures as somebody at the keyboard reads them: wrapping, place, matches, pointing."""
+"""Text as somebody at the keyboard reads it: wrapping, place, matches, links."""
 
 import asyncio
 
@@ -9,7 +9,6 @@ from textual.app import App
 from textual.color import Color
 
 from tui.formatting import ROLES, Span, line, plain
-from tui.views.browse_map import Plot
 from tui.widgets.drawing import TAB, Palette, Wrapping, cells
 from tui.widgets.text import TextPane
 
@@ -34,17 +33,14 @@ class ShowingApp(App):
     def on_mount(self):
         self.shown.focus()
 
-    def on_plot_pointed(self, event):
-        self.told.append(("pointed", event.x, event.y))
-
-    def on_plot_chosen(self, event):
-        self.told.append(("chosen", event.x, event.y))
-
     def on_text_pane_followed(self, event):
         self.told.append(event.leads_to)
 
     def key_n(self):
         self.told.append("n")
+
+    def key_enter(self):
+        self.told.append("enter")
 
 
 def showing(act, make=lambda: TextPane(id="shown")):
@@ -306,7 +302,7 @@ LINKED = [
 
 def test_a_link_is_followed_with_enter_a_letter_or_a_click():
     """Enter follows the only link in sight; of several it shows a letter for each; another key
-    leaves them as they are."""
+    leaves them as they are. Without any the key goes on."""
 
     async def act(app, pane, pilot):
         pane.show(LINKED, key="a")
@@ -318,7 +314,7 @@ def test_a_link_is_followed_with_enter_a_letter_or_a_click():
         await pilot.click(pane, offset=(5, 0))
         await pilot.click(pane, offset=(1, 0))
         await pilot.press("end", "enter", "home", "down", "enter")
-        assert app.told == ["b", "one.md", ("c", 7), ""]
+        assert app.told == ["b", "one.md", ("c", 7), "enter"]
 
     showing(act)
 
@@ -366,55 +362,6 @@ def test_text_shown_before_there_is_a_screen_is_there():
         assert screen(pane)[0] == "early"
 
     showing(act, early)
-
-
-def grid(width, height):
-    """A picture of the size it is asked for."""
-    return [line(f"{row}" * width) for row in range(height)]
-
-
-def beside(at, right, down):
-    """The next cell in a direction."""
-    return at[0] + right, at[1] + down
-
-
-def test_picture_fills_its_size_and_is_drawn_again_for_another():
-    """A picture is asked for at the size there is, when that changes, and when it is told to."""
-    asked = []
-
-    def draw(width, height):
-        asked.append((width, height))
-        return grid(width, height)
-
-    async def act(app, plot, pilot):
-        assert screen(plot) == [f"{row}" * WIDTH for row in range(HEIGHT)]
-        await pilot.resize_terminal(30, 5)
-        await pilot.pause()
-        assert screen(plot) == [f"{row}" * 30 for row in range(5)]
-        plot.forget_drawn()
-        plot.refresh()
-        await pilot.pause()
-        assert asked == [(WIDTH, HEIGHT), (30, 5), (30, 5)]
-
-    showing(act, lambda: Plot(draw, beside, id="shown"))
-
-
-def test_cells_of_a_picture_are_pointed_at_and_chosen():
-    """Arrows and letters go on as the picture says, a click to a cell; enter and a double click
-    choose."""
-
-    async def act(app, plot, pilot):
-        await pilot.press("right", "l", "down", "j", "k", "h", "left", "left", "enter")
-        assert plot.point == (0, 1)
-        assert app.told[-2:] == [("pointed", 0, 1), ("chosen", 0, 1)]
-        await pilot.click(plot, offset=(7, 3), times=2)
-        assert app.told[-2:] == [("pointed", 7, 3), ("chosen", 7, 3)]
-        assert styles_of(plot, 3, "3")[0].reverse
-        await pilot.resize_terminal(5, 2)
-        await pilot.pause()
-        assert plot.point == (4, 1)
-
-    showing(act, lambda: Plot(grid, beside, id="shown"))
 
 
 def shapes(palette):

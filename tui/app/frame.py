@@ -86,6 +86,7 @@ class Frame(KeysInOrder):
     CSS_PATH = "inspector.tcss"
     TITLE = "filestore"
     AUTO_FOCUS = None
+    ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings_of("everywhere"),
         Binding("ctrl+c", "app.do('everywhere', 'quit')", show=False, priority=True),

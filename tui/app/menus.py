@@ -5,12 +5,11 @@ import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
+from typing import TYPE_CHECKING, Final, cast
 from urllib.parse import quote
 
 from msgspec import Struct, field
 from msgspec.structs import replace
-from textual.command import CommandPalette, Hit, Hits, Provider
 
 from filestore import Finding
 from filestore.browse import (
@@ -22,11 +21,11 @@ from filestore.browse import (
     shown_path,
 )
 from tui import actions
-from tui.actions import Action, ActionContext, Place
+from tui.actions import ActionContext, Place
 from tui.app.frame import Frame
-from tui.formatting import Line, all_quoted, count, line, shortened
+from tui.formatting import Line, all_quoted, count, error_lines, line, shortened
 from tui.formatting import reports as texts
-from tui.views.dialogs import Choice, ChoiceScreen, HelpScreen, Panel, PromptScreen, Steady
+from tui.views.dialogs import Choice, ChoiceScreen, HelpScreen, Panel, PromptScreen
 from tui.widgets.drawing import THEMES
 from tui.workers import terminal
 from tui.workers.tasks import Handlers, Job
@@ -35,79 +34,31 @@ if TYPE_CHECKING:
     from filestore import SyncReport
 
 
-class ActionsProvider(Provider):
-    """The palette: every action that the page in sight has."""
-
-    async def search(self, query: str) -> Hits:
-        """The actions that match."""
-        matcher = self.matcher(query)
-        for action in self._actions():
-            score = max(matcher.match(action.title), matcher.match(action.help))
-            if score > 0:
-                yield self._hit(action, score)
-
-    async def discover(self) -> Hits:
-        """All of them, before anything is typed."""
-        for action in self._actions():
-            yield self._hit(action, 1)
-
-    def _actions(self) -> list[Action]:
-        return actions.available(self._frame.page)
-
-    @property
-    def _frame(self) -> "Menus":
-        assert isinstance(self.app, Menus)
-        return self.app
-
-    def _hit(self, action: Action, score: float) -> Hit:
-        frame = self._frame
-        reason = actions.refusal(action, frame.action_context())
-        return Hit(
-            score,
-            f"{action.title}  {actions.key_label(frame.keys_of(action)[0])}",
-            lambda: frame.action_do(action.place, action.name),
-            text=action.title,
-            help=f"not now: {reason}" if reason else action.help,
-        )
-
-
-class Palette(Steady, CommandPalette):
-    """One that stays with the size of the terminal, and looks for nothing once it is left."""
-
-    def _gather_commands(self, search_value: str) -> Any:
-        return None if self.is_left else super()._gather_commands(search_value)
-
-
 class Menus(Frame):
     """A frame with everything that is laid over its pages."""
 
-    COMMANDS: ClassVar = {ActionsProvider}
-
     # Panels
 
-    def do_help(self) -> None:
+    def do_help(self, *, is_typing: bool = False) -> None:
         """Show the keys of this page, one line an action; the chosen one is done."""
-        choices = []
+        choices, now = [], self.action_context()
         for action in (*actions.available(self.page), *actions.of_place("lists")):
             keys = " ".join(map(actions.key_label, self.keys_of(action)))
             name, title = f"{action.place}.{action.name}", f"{keys:<14} {action.title}"
-            choices.append(Choice(name=name, title=title, about=action.help))
+            reason = actions.refusal(action, now)
+            about = f"not now: {reason}" if reason else action.help
+            choices.append(Choice(name=name, title=title, about=about))
 
         def do(name: str | None) -> None:
             place, _, action = (name or "").partition(".")
             if place in ("everywhere", self.page):
                 self.action_do(cast("Place", place), action)
 
-        self.push_screen(HelpScreen("Keys", choices), do)
+        self.push_screen(HelpScreen("Keys", choices, is_typing=is_typing), do)
 
     def do_palette(self) -> None:
         """Find an action by name."""
-        self.action_command_palette()
-
-    def action_command_palette(self) -> None:
-        """Show the palette, with a hint in plain characters."""
-        if not Palette.is_open(self):  # type: ignore[arg-type] # of any result
-            self.push_screen(Palette(placeholder="name of an action"))
+        self.do_help(is_typing=True)
 
     def do_log(self) -> None:
         """Show the command lines of what was done."""
@@ -121,15 +72,15 @@ class Menus(Frame):
     def do_errors(self) -> None:
         """Show what went wrong."""
 
-        def error_lines() -> list[Line]:
+        def all_errors() -> list[Line]:
             if not self.errors:
                 return [line("nothing went wrong", "quiet")]
             lines: list[Line] = []
             for at, error in reversed(self.errors):
-                lines += [line(texts.clock(at), "quiet"), *texts.error_lines(error), ()]
+                lines += [line(texts.clock(at), "quiet"), *error_lines(error, is_whole=True), ()]
             return lines
 
-        self.push_screen(Panel("Errors", error_lines))
+        self.push_screen(Panel("Errors", all_errors))
 
     def do_tasks(self) -> None:
         """Show what is running."""

@@ -9,12 +9,15 @@ import re
 import shlex
 from collections.abc import Iterable, Sequence
 from itertools import groupby
-from typing import Final, Literal, get_args
+from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from msgspec import Struct
 
 # The functions, not the modules of the same names that the package also has.
 from filestore.browse import safe_text, shown_path
+
+if TYPE_CHECKING:
+    from filestore import FilestoreError
 
 Role = Literal[
     "text", "title", "quiet", "good", "note", "warning", "error", "key", "mark", "match",
@@ -72,6 +75,23 @@ def arrow(*, is_open: bool, ascii_only: bool) -> str:
     if ascii_only:
         return "- " if is_open else "+ "
     return "▾ " if is_open else "▸ "
+
+
+def error_lines(
+    error: "FilestoreError", role: Role = "error", *, is_whole: bool = False
+) -> list[Line]:
+    """What went wrong, what to do about it, and where it is whole all the rest."""
+    lines = [line(shown_path(one), role) for one in error.message.splitlines() or [""]]
+    for number, remedy in enumerate(error.remedy.splitlines()):
+        lines.append((Span("     " if number else "try: ", "quiet"), span(remedy)))
+    if is_whole and error.detail:
+        lines += [(), *(line(one, "quiet") for one in error.detail.splitlines())]
+    return lines
+
+
+def more_lines(total: int, shown: int) -> list[Line]:
+    """Below the first ones of a longer list."""
+    return [line(f"  … {total - shown:,} more", "quiet")] if total > shown else []
 
 
 def cut(text: str, length: int) -> str:

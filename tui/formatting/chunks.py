@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 # The function, not the module of the same name that the package also has.
 from filestore.browse import safe_text, shown_path
-from tui.formatting import Line, Role, Span, count, cut, field, line, one_line, span
+from tui.formatting import Line, Role, Span, count, cut, field, line, more_lines, one_line, span
 from tui.formatting.findings import SEVERITY, severity_span
 from tui.formatting.rows import (
     MOST_PLACE,
@@ -21,7 +21,7 @@ from tui.formatting.rows import (
 )
 
 if TYPE_CHECKING:
-    from filestore import FilestoreError, Finding
+    from filestore import Finding
     from filestore.browse import About, AboutResource, Family, Links, Row
 
 FIRST_PART: Final = 64 * 1024
@@ -114,7 +114,7 @@ def first_part(text: str) -> str:
     return text[: end if end > 0 else FIRST_PART]
 
 
-def more_lines(text: str) -> list[Line]:
+def hidden_lines(text: str) -> list[Line]:
     """Shown below the first part of a longer text."""
     hidden = len(text) - len(first_part(text))
     if not hidden:
@@ -150,7 +150,7 @@ def fact_lines(about: "About", family: "Family | None" = None) -> list[Line]:
     document = about.record.get("document") or {}
     if family is None:
         made_of = [line(f"  {shown_path(one.path)}") for one in about.children[:MOST_RELATIVES]]
-        made_of += _more(about.children)
+        made_of += more_lines(len(about.children), MOST_RELATIVES)
     else:
         made_of = _relatives(family.children)
     parts = (
@@ -210,8 +210,7 @@ def _vectors(about: "About") -> list[Line]:
         lines.append(
             field(what, f"{vector.id}  {norm}  {when}", "text" if vector.embedded else "warning")
         )
-    if len(about.vectors) > MOST_LISTED:
-        lines.append(field("", f"… {len(about.vectors) - MOST_LISTED:,} more", "quiet"))
+    lines += more_lines(len(about.vectors), MOST_LISTED)
     if not about.vectors:
         lines.append(field("vectors", "none: nothing of this file is indexed", "warning"))
     return lines
@@ -321,9 +320,7 @@ def link_lines(found: "Links") -> list[Line]:
             to = (str(other), 0 if title == "Links" else one.line or 0)
             name = Span(one_line(shown_path(other)), leads_to="" if state else to)
             lines.append((Span("  "), name, Span(where, "quiet"), *state))
-        if len(links) > _MOST_LINKS:
-            lines.append(line(f"  … {len(links) - _MOST_LINKS:,} more", "quiet"))
-        lines.append(())
+        lines += [*more_lines(len(links), _MOST_LINKS), ()]
     return lines
 
 
@@ -363,27 +360,13 @@ def _relatives(nodes: "Sequence[Row]") -> list[Line]:
         title = (span(f"  {cut(node.title, 60)}", "quiet"),) if node.title else ()
         name = Span(one_line(shown_path(node.path)), leads_to=(node.path, 0))
         lines.append((Span("  "), *state_spans(node), name, *title))
-    return lines + _more(nodes)
-
-
-def _more(all_of_them: Sequence[object]) -> list[Line]:
-    hidden = len(all_of_them) - MOST_RELATIVES
-    return [line(f"  … {hidden:,} more", "quiet")] if hidden > 0 else []
+    return lines + more_lines(len(nodes), MOST_RELATIVES)
 
 
 def moved_lines(found: Sequence["Finding"], path: str = "") -> list[Line]:
     """Where a file is now that the catalog has under another path."""
     moved = (one for one in found if one.code == "moved" and one.path != path)
     return [line(f"it is {shown_path(one.path)} now", "warning") for one in moved]
-
-
-def error_lines(error: "FilestoreError", found: Sequence["Finding"] = ()) -> list[Line]:
-    """What went wrong, and what to do about it."""
-    lines = [line(shown_path(error.message), "error")]
-    if error.remedy:
-        lines.append((Span("try: ", "quiet"), span(error.remedy)))
-    lines += moved_lines(found)
-    return [*lines, (), *finding_lines(found)] if found else lines
 
 
 def neighbours_title(state: str) -> Line:

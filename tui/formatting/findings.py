@@ -16,7 +16,7 @@ from filestore.browse import CHUNKS, LEFT_BY_STATS, StorePath, Tree, not_checked
 from tui.formatting import Line, Role, Span, arrow, count, cut, field, line, one_line, span
 
 if TYPE_CHECKING:
-    from filestore import FilestoreError, Finding
+    from filestore import Finding
     from filestore.browse import Evidence, Neighbour, Side, SideChoice, Sides
 
 SEVERITY: Final[Mapping[str, tuple[str, str, Role]]] = {
@@ -313,12 +313,6 @@ def neighbour_lines(
 
 def _cosine(value: float | None) -> str:
     return f"{value:5.3f}" if value is not None else "  -  "
-
-
-def problem_lines(error: "FilestoreError") -> list[Line]:
-    """Why something could not be shown."""
-    lines: list[Line] = [(), line(error.message, "warning")]
-    return [*lines, line(f"try: {error.remedy}", "quiet")] if error.remedy else lines
 
 
 Mark = Literal["", "<", ">", "|"]

@@ -12,7 +12,18 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from filestore import FilestoreError
 from filestore.browse import KINDS, shown_path
-from tui.formatting import Line, Role, Span, count, field, line, one_line, shortened, span
+from tui.formatting import (
+    Line,
+    Role,
+    Span,
+    count,
+    field,
+    line,
+    more_lines,
+    one_line,
+    shortened,
+    span,
+)
 from tui.formatting.findings import diff_lines
 from tui.formatting.rows import summaries
 
@@ -51,7 +62,7 @@ def report_lines(report: "RepairReport", *, store: str = "") -> list[Line]:
         for step, why in report.skipped[:_SHOWN]:
             named = why if why.startswith(step.path) else f"{shown_path(step.path)}: {why}"
             found.append(line(f"  {named}"))
-        found += _more(len(report.skipped))
+        found += more_lines(len(report.skipped), _SHOWN)
     left = [finding for finding in report.remaining if finding.severity != "I"]
     if left:
         numbers: dict[str, list[Finding]] = {}
@@ -85,10 +96,6 @@ def _embedded(embedded: int, known: int, problem: "FilestoreError | None") -> li
     return found
 
 
-def _more(total: int) -> list[Line]:
-    return [line(f"  … and {total - _SHOWN:,} more", "quiet")] if total > _SHOWN else []
-
-
 def sync_summary(report: "SyncReport") -> str:
     """The same in a few words."""
     left = sum(finding.severity != "I" for finding in report.remaining)
@@ -115,7 +122,7 @@ def undo_lines(result: "UndoResult | None", *, side: Side) -> list[Line]:
         line(", ".join(parts) or "its files were already like that"),
     ]
     found += [line(f"  {shown_path(path)}") for path in result.paths[:_SHOWN]]
-    found += _more(len(result.paths))
+    found += more_lines(len(result.paths), _SHOWN)
     found += _embedded(result.embedded, result.reused, result.problem)
     found += [line(""), line(makes, "note")]
     if result.differing:
@@ -130,14 +137,6 @@ def undo_summary(result: "UndoResult | None", *, side: Side) -> str:
     if result is None:
         return f"nothing to be {word}"
     return f"{word}: {result.identifier}, {count(len(result.paths), 'file')}; {makes}"
-
-
-def refusal_lines(error: "FilestoreError") -> list[Line]:
-    """Why something was not done, all of it, and what to do."""
-    head, *rest = error.message.splitlines() or [""]
-    found = [line(head, "error"), *(line(text) for text in rest), line("")]
-    found += [line(text) for text in error.remedy.splitlines()]
-    return [*found, *(line(text, "quiet") for text in error.detail.splitlines())]
 
 
 # The changes that can be undone and redone
@@ -197,7 +196,7 @@ def file_change_lines(files: Sequence[tuple[str, Fate]]) -> list[Line]:
         (span(f"  {fate:<10}  ", _FATES[fate]), span(shown_path(path)))
         for path, fate in files[:_SHOWN]
     ]
-    return found + _more(len(files))
+    return found + more_lines(len(files), _SHOWN)
 
 
 def undo_scope(group: "Group", side: Side) -> str:
@@ -229,7 +228,8 @@ def move_lines(move: "Move") -> list[Line]:
     """Which links a move writes otherwise, and what stays."""
     found = [shown for one in move.relinked[:_SHOWN] for shown in diff_lines(one.diff)]
     stays = (f"{shown_path(one.path)}: {one.reason}" for one in move.left[:_SHOWN])
-    return [*found, *_more(len(move.relinked)), *(line(text, "warning") for text in stays)]
+    found += more_lines(len(move.relinked), _SHOWN)
+    return [*found, *(line(text, "warning") for text in stays)]
 
 
 _KEPT_SHOWN: Final = 10
@@ -263,8 +263,7 @@ def plan_lines(plan: "EnrichPlan") -> list[Line]:
         lines.append(field("removed", summaries(plan.removed)))
     for one in plan.kept[:_KEPT_SHOWN]:
         lines.append(field("kept", f"{shown_path(one.path)}: {one.reason}"))
-    if len(plan.kept) > _KEPT_SHOWN:
-        lines.append(field("", f"… {len(plan.kept) - _KEPT_SHOWN:,} more", "quiet"))
+    lines += more_lines(len(plan.kept), _KEPT_SHOWN)
     lines += [line(note, "warning") for note in plan.notes]
     return [*lines, line("files are backed up first: undo takes all of it back", "note")]
 
@@ -358,16 +357,6 @@ def task_lines(
     if state in ("running", "waiting", "stopping"):
         safe = "safely: what was done stays" if writes else "without any change"
         lines.append(line(f"         x stops it {safe}", "quiet"))
-    return lines
-
-
-def error_lines(error: "FilestoreError") -> list[Line]:
-    """What went wrong and what to do about it."""
-    lines = [line(shown_path(error.message), "error")]
-    if error.remedy:
-        lines += [(), (Span("try  ", "quiet"), span(error.remedy, "title"))]
-    if error.detail:
-        lines += [(), *(line(one, "quiet") for one in error.detail.splitlines())]
     return lines
 
 

@@ -20,7 +20,7 @@ from filestore.browse import (
     Tree,
     shown_path,
 )
-from tui.formatting import Line, Role, Span, arrow, count, cut, line, span
+from tui.formatting import Line, Role, Span, arrow, count, cut, error_lines, line, span
 from tui.formatting.findings import SEVERITY, place_of
 
 if TYPE_CHECKING:
@@ -339,10 +339,10 @@ def absence_lines(error: "FilestoreError") -> list[Line]:
             line("This store has no index yet:", "title"),
             (Span("i", "key"), Span(" builds it from its files", "text")),
         ]
-    lines = [line(shown_path(error.message), "error")]
     if isinstance(error, CatalogNewerError) or "sync" not in error.remedy:
-        return [*lines, (Span("try: ", "quiet"), span(error.remedy))] if error.remedy else lines
-    return [*lines, (Span("i", "key"), Span(" rebuilds the index from its files", "text"))]
+        return error_lines(error)
+    rebuilds = Span("i", "key"), Span(" rebuilds the index from its files", "text")
+    return [line(shown_path(error.message), "error"), rebuilds]
 
 
 def unindexed_lines(files: int, *, is_short: bool = False) -> list[Line]:

@@ -20,7 +20,7 @@ from textual.widgets import Input
 
 from filestore import FilestoreError
 from filestore.browse import ChunkPath, InspectedStore
-from tui.formatting import Line, cut, line
+from tui.formatting import Line, cut, error_lines, line
 from tui.formatting import chunks as texts
 from tui.formatting.findings import place_of
 from tui.formatting.rows import neighbour_row
@@ -165,13 +165,13 @@ class Detail(Vertical):
     @property
     def parts(self) -> Sequence[Widget]:
         """The visible parts that take keys, from left to right."""
-        everything = (self.reader, self.map.plot, self.family.rows, self.neighbours)
+        everything = (self.reader, self.map, self.family.rows, self.neighbours)
         return [part for part in everything if part.is_on_screen and part.size.area]
 
     def take_focus(self) -> None:
         """Let the keys go to what is shown."""
         parts = {
-            "map": self.map.plot,
+            "map": self.map,
             "family": self.family.rows,
             "neighbours": self.neighbours,
         }
@@ -391,7 +391,9 @@ class Detail(Vertical):
         self._clear()
         path = self._target.path if self._target is not None else ""
         found = self._host.findings.index.of_row(path) if path else ()
-        self.reader.show(texts.error_lines(error, found), key=f"error {path}")
+        lines = [*error_lines(error), *texts.moved_lines(found)]
+        lines += [(), *texts.finding_lines(found)] if found else []
+        self.reader.show(lines, key=f"error {path}")
 
     def _show_prepared(self, prepared: Prepared, target: Target) -> None:
         self._shown, self._prepared = target, prepared
@@ -477,7 +479,7 @@ class Detail(Vertical):
             self.read()
         else:
             self._draw_resource()
-        self.map.findings_changed()
+        self.map.forget_drawn()
 
     def store_changed(self) -> None:
         """Read everything again."""
@@ -517,7 +519,7 @@ class Detail(Vertical):
             title = [texts.neighbours_title("cancelled" if error is None else "none")]
             if error is not None:
                 self.neighbours.show(Listed())
-                title += texts.error_lines(error)
+                title += error_lines(error)
             self._neighbours_title.show(title)
 
         self._host.task_manager.ask(
@@ -586,7 +588,7 @@ def _prepared(
     return Prepared(
         about=about,
         part=part,
-        lines=[*lines, *texts.more_lines(text)],
+        lines=[*lines, *texts.hidden_lines(text)],
         outline=_outline(found, lines),
         top=_line_at(lines, line),
     )

@@ -14,9 +14,8 @@ from textual.timer import Timer
 from textual.widgets import Input
 
 from filestore import FilestoreError
-from tui.formatting import cut
+from tui.formatting import cut, error_lines
 from tui.formatting import search as texts
-from tui.formatting.chunks import error_lines
 from tui.state.rows import Listed
 from tui.views.browse_rows import marked_line
 from tui.views.context import Target, ViewContext

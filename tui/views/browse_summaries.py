@@ -14,9 +14,9 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 
 from filestore import FilestoreError
-from tui.formatting import Line
+from tui.formatting import Line, error_lines
 from tui.formatting import rows as texts
-from tui.formatting.chunks import error_lines, family_lines
+from tui.formatting.chunks import family_lines
 from tui.formatting.rows import family_rows
 from tui.state.rows import Listed, TreeRows, Way
 from tui.views.browse_rows import TreeList

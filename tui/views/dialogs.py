@@ -27,8 +27,7 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from filestore import FilestoreError
-from tui.formatting import Line, one_line, plain
-from tui.formatting.reports import error_lines
+from tui.formatting import Line, error_lines, one_line, plain
 from tui.widgets.drawing import PlainBar
 from tui.widgets.text import Field, TextPane
 
@@ -186,6 +185,10 @@ class HelpScreen(ChoiceScreen):
     box = "box help"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("slash", "filter", show=False)]
 
+    def __init__(self, question: str, choices: Sequence[Choice], *, is_typing: bool) -> None:
+        super().__init__(question, choices)
+        self._is_typing = is_typing
+
     def row(self, choice: Choice) -> Option:
         """On one line, as much of it as fits."""
         text = Text(one_line(choice.title), style="bold")
@@ -196,9 +199,11 @@ class HelpScreen(ChoiceScreen):
         return Option(text, id=choice.name)
 
     def begin(self) -> None:
-        """Begin without a filter."""
+        """Begin with a filter where one is to be typed."""
         self.query_one(Field).display = False
         super().begin()
+        if self._is_typing:
+            self.action_filter()
 
     def action_filter(self) -> None:
         """Type a filter."""

@@ -7,10 +7,8 @@ character only once it is parsed.
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
-from msgspec.structs import replace
-
 from tui.formatting import Line, Role, Span, one_line
-from tui.widgets.drawing import Wrapping, cells
+from tui.widgets.drawing import cells, wrapped
 
 if TYPE_CHECKING:
     from filestore.browse import Block, Run
@@ -94,7 +92,7 @@ def _table(block: "Block", room: int) -> list[Line]:
         widths = [min(width, fair, widest - 1) if width == widest else width for width in widths]
     lines: list[Line] = []
     for number, row in enumerate(rows):
-        columns_of_row = [_wrapped(cell, width) for cell, width in zip(row, widths, strict=False)]
+        columns_of_row = [wrapped([cell], width) for cell, width in zip(row, widths, strict=False)]
         height = max(map(len, columns_of_row), default=0)
         for at in range(height):
             made: list[Span] = []
@@ -106,14 +104,3 @@ def _table(block: "Block", room: int) -> list[Line]:
         if not number:
             lines.append((Span("─┼─".join("─" * width for width in widths), "quiet"),))
     return lines
-
-
-def _wrapped(cell: Line, width: int) -> list[Line]:
-    wrapping = Wrapping([cell], width)
-    while not wrapping.is_done:
-        wrapping.advance(100)
-    rows = [wrapping.row(number) for number in range(len(wrapping))]
-    # The space at which a row ends takes no room.
-    return [
-        (*row[:-1], replace(row[-1], text=row[-1].text.rstrip(" "))) if row else () for row in rows
-    ]

@@ -18,9 +18,9 @@ from textual.widget import Widget
 
 from filestore import Policy
 from tui.actions import ActionContext, Place
-from tui.formatting import Line, count, cut, line, shortened
+from tui.formatting import Line, count, cut, error_lines, line, shortened
 from tui.formatting import plans as texts
-from tui.formatting.reports import Side, refusal_lines, report_lines, report_summary
+from tui.formatting.reports import Side, report_lines, report_summary
 from tui.state.lists import (
     ChosenSteps,
     PlanRows,
@@ -359,7 +359,7 @@ class RepairView(View):
         )
 
     def _refused(self, error: "FilestoreError") -> None:
-        self._show_message(refusal_lines(error))
+        self._show_message(error_lines(error, is_whole=True))
         self.host.fail(error)
         self._after_work()
 

@@ -12,7 +12,7 @@ from textual.timer import Timer
 
 from filestore import Step
 from filestore.browse import Left
-from tui.formatting import Line, line
+from tui.formatting import Line, error_lines, line
 from tui.formatting import reports as texts
 from tui.formatting.plans import kind_lines, left_lines, step_lines
 from tui.state.lists import PlanRows
@@ -257,7 +257,7 @@ class Changes(Horizontal):
         self._host.note(f"filestore {self._host.store_option}{job} {identifier}")
 
         def refused(error: "FilestoreError") -> None:
-            self._show_lines(texts.refusal_lines(error))
+            self._show_lines(error_lines(error, is_whole=True))
             self._host.fail(error)
             self._host.look_again()
 

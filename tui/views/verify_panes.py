@@ -19,12 +19,12 @@ from textual.timer import Timer
 
 from filestore import FilestoreError, Finding
 from filestore.browse import SideChoice, hunk_texts, hunks_choice, is_clean, shown_path
-from tui.formatting import Line, Role, Span, duration, line, span
+from tui.formatting import Line, Role, Span, duration, error_lines, line, span
 from tui.formatting import findings as texts
 from tui.state.findings import FindingIndex, key_of
 from tui.views.context import ViewContext, line_named
 from tui.views.dialogs import Steady
-from tui.widgets.drawing import Wrapping
+from tui.widgets.drawing import wrapped
 from tui.widgets.text import Caption, TextPane
 from tui.workers.tasks import Handlers, Job, Task
 
@@ -173,7 +173,7 @@ class EvidenceLoader:
                 tree=self._host.findings.tree,
             )
         for problem in self._problems:
-            lines += texts.problem_lines(problem)
+            lines += [(), *error_lines(problem, "warning")]
         self._pane.show(lines, key=str(key_of(finding)))
         self._pane.find(self._sought)
 
@@ -451,17 +451,15 @@ def columns(rows: Sequence[texts.Facing], width: int) -> list[Line]:
     found: list[Line] = []
     for row in rows:
         left, right = _ROLES[row.mark]
-        pairs = zip_longest(_wrapped(row.left, left, half), _wrapped(row.right, right, half))
+        sides = [
+            wrapped([line(text.expandtabs(texts.TAB), role)], half)
+            for text, role in ((row.left, left), (row.right, right))
+        ]
+        pairs = zip_longest(*sides)
         for number, (mine, other) in enumerate(pairs):
             mark = span(f" {row.mark if not number else ' '} ".rjust(3), "mark")
             found.append((*_padded(mine or (), half), mark, *_padded(other or (), half)))
     return found
-
-
-def _wrapped(text: str, role: Role, width: int) -> list[Line]:
-    wrapping = Wrapping([line(text.expandtabs(texts.TAB), role)], width)
-    wrapping.advance(len(text) + 1)
-    return [wrapping.row(number) for number in range(len(wrapping))]
 
 
 def _padded(words: Line, width: int) -> Line:

@@ -520,6 +520,17 @@ class Wrapping:
             self._from = end
 
 
+def wrapped(lines: Sequence[Line], width: int) -> list[Line]:
+    """Lines broken into rows, without the spaces that they are broken at."""
+    wrapping = Wrapping(lines, width)
+    while not wrapping.is_done:
+        wrapping.advance(100)
+    rows = [wrapping.row(number) for number in range(len(wrapping))]
+    return [
+        (*row[:-1], replace(row[-1], text=row[-1].text.rstrip(" "))) if row else () for row in rows
+    ]
+
+
 def _fitting(text: str, start: int, width: int) -> int:
     """How many characters fit; one at least, with what combines with it."""
     window = text[start : start + width + 1]

@@ -27,7 +27,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from tui.formatting import Line, Span, one_line
-from tui.widgets.drawing import PLAIN, TAB, Drawn, Wrapping, cells, fitted, hanging, strip
+from tui.widgets.drawing import PLAIN, TAB, Drawn, Wrapping, cells, fitted, hanging, strip, wrapped
 
 _JOINERS: Final = re.compile("[\u200c\u200d\u00ad]")
 _SLICE: Final = 100
@@ -618,9 +618,7 @@ class Caption(Drawn, can_focus=False):
         width = self.scrollable_content_region.width
         rows = list(map(self.written, self._lines))
         if width:
-            wrapping = Wrapping(rows, width)
-            wrapping.advance(self._most + 1)
-            rows = [_trimmed(wrapping.row(row)) for row in range(len(wrapping))]
+            rows = wrapped(rows, width)
             if len(rows) > self._most:
                 rows[self._most - 1] += (Span(" " * width),)
         height = min(max(len(rows), 1), self._most)
@@ -634,8 +632,3 @@ class Caption(Drawn, can_focus=False):
         width = self.size.width
         line = fitted(self._rows[y] if y < len(self._rows) else (), width, self.ellipsis)
         return strip(line, width, self.style_of, self.rich_style)
-
-
-def _trimmed(line: Line) -> Line:
-    """A row without the space that it was broken at."""
-    return (*line[:-1], replace(line[-1], text=line[-1].text.removesuffix(" "))) if line else ()

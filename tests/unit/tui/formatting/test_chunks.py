@@ -11,7 +11,7 @@ from filestore import Answer, FilestoreError, Finding, Hit
 from filestore.browse import About, AboutResource, Neighbour, Row, VectorFacts
 from filestore.fulltext import Understood
 from filestore.search.answer import Lazily, Shown
-from tui.formatting import chunks, plain, rows, search
+from tui.formatting import chunks, error_lines, plain, rows, search
 
 UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 TEXTS = st.text(st.characters() | st.sampled_from("\x1b\x9b\u202e\udcff\n\r\t"))
@@ -112,7 +112,7 @@ def test_no_word_steers_the_terminal(text, name):
         *chunks.fact_lines(odd),
         *chunks.finding_lines([found]),
         *chunks.resource_lines(resource, {"E": 1}),
-        *chunks.error_lines(FilestoreError(text, remedy=name), [found]),
+        *error_lines(FilestoreError(text, remedy=name, detail=text), is_whole=True),
         *search.answer_lines(answer, limit=5),
         rows.file_row(Row(kind="resource", resource=name, source=text, children=3), rows.Shown()),
         rows.file_row(row, rows.Shown(name=name, findings=[found])),
@@ -215,7 +215,7 @@ def test_a_long_text_is_cut_at_a_line():
     text = "".join(f"line {number}\n" for number in range(20_000))
     shown = chunks.first_part(text)
     assert text.startswith(f"{shown}\n")
-    (_, more) = chunks.more_lines(text)
+    (_, more) = chunks.hidden_lines(text)
     hidden = len(text) - len(shown)
     assert plain([more]) == f"… {hidden:,} characters more: press o for the whole file"
     assert plain(chunks.text_lines(text)).split("\n")[-1] == "line 19999"

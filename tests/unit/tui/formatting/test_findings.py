@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from filestore import CODES, FilestoreError, Finding
 from filestore.browse import Evidence, Neighbour
+from tui.formatting import error_lines, plain
 from tui.formatting import findings as words
-from tui.formatting import plain
 
 FINDING = Finding(code="modified", path="chunked/guide/chunk1.md", detail="its text differs")
 NOTHING = Evidence(
@@ -190,7 +190,7 @@ def test_no_neighbour_is_called_new_before_both_sides_are_known():
 
 def test_a_problem_is_said_with_its_remedy():
     """What could not be shown is said in words, with what to do about it."""
-    said = plain(words.problem_lines(FilestoreError("no model", remedy="install it")))
+    said = plain(error_lines(FilestoreError("no model", remedy="install it"), "warning"))
     assert "no model" in said
     assert "try: install it" in said
 
@@ -219,7 +219,6 @@ def test_nothing_in_a_finding_reaches_a_terminal_raw(path, detail, other, code):
         *words.evidence_lines(whole),
         *words.neighbour_lines((near(path, 0.5),), (near(other, 0.4),), compared=True),
         *words.group_evidence_lines(finding, 2),
-        *words.problem_lines(FilestoreError(detail, remedy=path)),
         words.finding_line(finding, in_group=False, from_before=True),
         words.group_line(finding, 2, is_open=True, marked=1),
         words.filters_line(detail, "E", code, shown=1),
