@@ -5,8 +5,8 @@ from filestore.browse.blocks import Run as Run
 from filestore.browse.blocks import heading_line as heading_line
 from filestore.browse.blocks import read_blocks as read_blocks
 from filestore.browse.editor import EditorCommand as EditorCommand
-from filestore.browse.editor import editor_command as editor_command
 from filestore.browse.editor import opened_at as opened_at
+from filestore.browse.editor import program_for as program_for
 from filestore.browse.evidence import Evidence as Evidence
 from filestore.browse.file import About as About
 from filestore.browse.file import AboutResource as AboutResource

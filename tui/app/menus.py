@@ -15,8 +15,8 @@ from filestore import Finding
 from filestore.browse import (
     InspectedStore,
     did_you_mean,
-    editor_command,
     opened_at,
+    program_for,
     run_program,
     shown_path,
 )
@@ -248,7 +248,7 @@ class Menus(Frame):
         if not os.path.lexists(os.path.join(self.root, path)):
             self.notify(f"{path} is gone: there is nothing to edit", severity="warning")
             return
-        command = editor_command(self.options.environment)
+        command = program_for(path, self.options.environment)
         if command.problem:
             self.notify(command.problem, severity="warning")
             return

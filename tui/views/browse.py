@@ -4,6 +4,7 @@ Puts the parts together and does their actions. One rule: what the cursor of the
 what the right side shows, unless a file was asked for that the catalog does not know.
 """
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from typing import Any, ClassVar, Final
@@ -16,7 +17,7 @@ from textual.events import DescendantFocus
 from textual.widget import Widget
 
 from filestore import FilestoreError
-from filestore.browse import ChunkPath
+from filestore.browse import ChunkPath, InspectedStore
 from tui.actions import ActionContext, Place
 from tui.formatting import Line, count
 from tui.formatting.chunks import SECTIONS
@@ -526,6 +527,22 @@ class BrowseView(View):
     def do_raw(self) -> None:
         """Show the whole file; again, the text."""
         self._look_at("text" if self.detail.section == "raw" else "raw")
+
+    def do_original(self) -> None:
+        """Open the document that the file was made from, at the line that is read."""
+        path, line = self.detail.path or self._path, self.line_to_edit()
+
+        def open_it(found: tuple[str, int | None]) -> None:
+            if found[0] == path and self.host.findings.tree.is_written:
+                self.host.notify("its original is not known, or may not be looked at")
+            else:
+                self.host.edit(found[0], line=found[1] or 0)
+
+        def locate(store: InspectedStore) -> tuple[str, int | None]:
+            place = store.locate(os.path.join(store.root, f"{path}:{line}" if line else path))
+            return place.document, place.line
+
+        self.host.task_manager.read(locate, open_it, group="original", urgent=True)
 
     def do_facts(self) -> None:
         """Show the metadata; again, the text."""

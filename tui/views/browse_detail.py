@@ -4,6 +4,7 @@ What is under the cursor of the left side is shown after a moment; the newest wi
 file is read, and its Markdown drawn, in the reading thread.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, ClassVar, Final
@@ -48,6 +49,8 @@ RESTED_S: Final = 0.15
 NEIGHBOURS: Final = 20
 NO_FILE: Final[tuple[str, int | None]] = ("", None)
 """What no neighbours are of."""
+_WORDS: Final = re.compile(r'"([^"]+)"|(\S+)')
+"""A phrase, or a word."""
 UNSEEN_WIDTH: Final = 76
 """The width for which a text is drawn while it is not in sight."""
 
@@ -215,7 +218,7 @@ class Detail(Vertical):
     @on(Input.Changed, "#browse-find")
     def _finding(self, event: Input.Changed) -> None:
         event.stop()
-        self.find = [event.value] if event.value.strip() else []
+        self.find = [phrase or word for phrase, word in _WORDS.findall(event.value)]
         self.reader.find(self.find)
         self.draw_sections()
 
