@@ -87,7 +87,7 @@ class MailExtractor(Extractor):
     """Mail of the internet and of Outlook, mailboxes, web archives."""
 
     name = "mail"
-    version = 2
+    version = 3
     isolated = True
 
     def extract(self, data: bytes, *, name: str) -> Document:

@@ -73,7 +73,7 @@ def test_attachments_are_documents_of_their_own():
     made = attach(made, "run.py", b"# not a heading\nrun()\n")
     made = attach(made, "photo.jpg", b"\xff\xd8", "image/jpeg")
     text = read(made).text
-    assert "## Attachment: costs.xlsx\n\n#### Costs\n\n| Boat | Euro |\n" in text
+    assert "## Attachment: costs.xlsx\n\n### Costs\n\n| Boat | Euro |\n" in text
     assert "## Attachment: notes.md\n\n### Notes\n\n#### Night\n\nLamps." in text
     assert "## Attachment: run.py\n\n```python\n# not a heading\nrun()\n```" in text
     assert "[Attachment not read: photo.jpg: no extractor reads files of this kind]" in text
@@ -168,7 +168,7 @@ def test_mail_of_outlook():
         "to": "Ben <ben@example.org>",
         "date": "2024-05-06T16:00:00+00:00",
     }
-    assert "\n\nAt noon.\nOr later.\n\n## Attachment: costs.xlsx\n\n#### Costs\n" in found.text
+    assert "\n\nAt noon.\nOr later.\n\n## Attachment: costs.xlsx\n\n### Costs\n" in found.text
     assert "## Attachment: inner.msg\n\n### Inner\n\nThe inner words." in found.text
     assert "Evil" not in found.text
 
