@@ -5,6 +5,7 @@
     python -m tests.bench.documents scripts
     python -m tests.bench.documents encodings --files chardet-5.2.0/tests
     python -m tests.bench.documents office [--no-others]
+    python -m tests.bench.documents pages [--files FOLDER]
     python -m tests.bench.documents damaged [--count N]
     python -m tests.bench.documents frontmatter --files file_index/chunked
     python -m tests.bench.documents cost --files FOLDER [--before CHECKOUT]
@@ -29,6 +30,7 @@ from statistics import mean
 from unittest import mock
 
 from filestore.chunks.frontmatter import split
+from filestore.extract._html import HtmlExtractor
 from filestore.extract._pdf import PdfExtractor, reading
 from filestore.extract._pdf.lines import measure
 from filestore.extract._pdf.tables import may_hold_table
@@ -265,6 +267,39 @@ def encodings_section(options):
     print(*wrong[: options.worst], sep="\n")
 
 
+def pages_section(options):
+    """Prints the words of web pages that are right, by half and kind, and trafilatura's own."""
+    from trafilatura import extract
+
+    from tests.bench.page_gold import counts, gold, read_folder
+
+    ways = {
+        "ours": lambda source: HtmlExtractor().extract(source.encode(), name="a.html").text,
+        "trafilatura": lambda source: extract(source, include_comments=False) or "",
+    }
+    files = list(read_folder(options.files) if options.files else gold())
+    found = {
+        (way, one.name): counts(one.text, read_page(one.source))
+        for way, read_page in ways.items()
+        for one in files
+    }
+    groups = {}
+    for one in files:
+        for group in ((one.half, "all"), (one.half, one.kind)):
+            groups.setdefault(group, []).append(one.name)
+    for (half, kind), names in groups.items():
+        for way in ways:
+            right, wanted, said = map(sum, zip(*(found[way, name] for name in names), strict=True))
+            recall, precision = right / max(1, wanted), right / max(1, said)
+            harmonic = 2 * recall * precision / max(1e-9, recall + precision)
+            print(
+                f"{half}, {kind}, {len(names)} pages, {way}: "
+                f"recall {recall:.3f}, precision {precision:.3f}, F {harmonic:.3f}"
+            )
+    lowest = sorted(files, key=lambda one: found["ours", one.name][0] / found["ours", one.name][1])
+    print("lowest recall:", ", ".join(one.name for one in lowest[: options.worst]))
+
+
 def office_section(options):
     """Prints what is found of office files of known content, beside what anydoc alone finds."""
     from tests.bench.office_gold import office_lines
@@ -346,6 +381,7 @@ SECTIONS = {
     "cost": cost_section,
     "damaged": damaged_section,
     "office": office_section,
+    "pages": pages_section,
     "tables": tables_section,
     "headings": headings_section,
     "scripts": scripts_section,
