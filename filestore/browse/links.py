@@ -172,11 +172,17 @@ def followed(parts: Parts, path: str, written: str) -> tuple[StorePath, str]:
             return tree.store_path(decode_path(new)), heading
         source = catalog.source_of(row) if row is not None else None
         if source is not None:
-            # Originals name each other as notes do.
-            documents = [ChunkPath(one) for _, _, one, _ in catalog.documents()]
-            found = Names(documents).resolve(link, ChunkPath(source))
-            rows = rows_of(catalog, found) if found is not None else []
-            if found is not None and rows:
+            # Originals name each other as notes do, also outside the store.
+            up = "../" * source.split("/").count("..")
+            documents = [
+                ChunkPath(one.removeprefix(up))
+                for _, _, one, _ in catalog.documents()
+                if one.startswith(up)
+            ]
+            below = Names(documents).resolve(link, ChunkPath(source.removeprefix(up)))
+            found = f"{up}{below}"
+            rows = rows_of(catalog, found) if below is not None else []
+            if rows:
                 named_part = Range(unit="section", heading=heading)
                 with suppress(NoLineError):
                     rows = [*(rows_at(parts.places, catalog, found, rows, named_part))] or rows
