@@ -5,7 +5,7 @@ Hands over, as `Store` does; `filestore.browse` names it.
 
 from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec.structs import replace
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from filestore.core.paths import StorePath
     from filestore.repair.plan import Policy
     from filestore.repair.request import Sides
+    from filestore.search import Mode
+    from filestore.search.answer import Answer
     from filestore.sync.apply import SyncReport
 
 T = TypeVar("T")
@@ -43,6 +45,20 @@ class InspectedStore(Store):
         A screen shows what drifted, and moving about on it takes nothing of that up.
         """
         return super().after_look(ask, update=update)
+
+    def search_typed(self, query: str, *, mode: "Mode", **given: Any) -> "Answer":
+        """Search for a query that is still typed: no service reads it, nothing is indexed.
+
+        Args:
+            query: As far as it is typed.
+            mode: Where a service embeds queries, "keyword" in any case.
+            given: As for `search`.
+        """
+        from filestore.embed import is_service
+
+        kind = self._parts.settings.embedder.partition(":")[0]
+        mode = "keyword" if is_service(kind) else mode
+        return self.search(query, mode=mode, update=False, **given)
 
     @cached_property
     def listing(self) -> "Listing":

@@ -303,7 +303,7 @@ def test_a_search_takes_the_place_of_the_tree(root):
         await press(pilot, "s")
         page.focused.value = "bread"
         await press(pilot, "enter")
-        await shows(pilot, "list.txt/chunk1.md", "Milk and bread.", "hybrid")
+        await shows(pilot, "list.txt", "Milk and bread.", "hybrid")
         assert page.action_context().query == "bread"
         await press(pilot, "l")
         assert page.focused is page.view.detail.reader
@@ -319,6 +319,79 @@ def test_a_search_takes_the_place_of_the_tree(root):
         page.focused.value = "v:milk"
         await press(pilot, "enter")
         await shows(pilot, "· vector", "by meaning")
+
+    browse(root, act)
+
+
+def test_enter_on_a_hit_leads_to_its_place(root):
+    """The tree has the cursor on it, its words are marked, and the way back leads to the hits."""
+
+    async def act(page, pilot):
+        path = chunk(root, "the same text")
+        await press(pilot, "s", *"embedded shelf", "enter")
+        await until(pilot, lambda: page.view.search.path == path)
+        await press(pilot, "enter")
+        await until(pilot, lambda: page.view.outline.path == path)
+        assert page.focused is page.view.detail.reader
+        await shows(pilot, "3 resources")
+        await until(pilot, lambda: page.view.detail.reader.match[1] > 1)
+        await press(pilot, "escape")
+        assert page.focused is page.view.outline.rows
+        assert page.view.outline.path == path
+        await press(pilot, "k")
+        await until(pilot, lambda: page.view.detail.path not in ("", path))
+        assert not page.view.detail.reader.match[1]
+        await press(pilot, "ctrl+o")
+        await until(pilot, lambda: page.view.search.display)
+        assert page.view.search.path == path
+
+    browse(root, act)
+
+
+def test_what_is_typed_is_searched_once_an_answer_came(root):
+    """Before that enter searches; then every key does, the end of a word left open."""
+
+    async def act(page, pilot):
+        search = page.view.search
+        await press(pilot, "s", *"bread")
+        assert not search.is_asking
+        await press(pilot, "enter")
+        await until(pilot, lambda: search.path == chunk(root, "Milk and bread"))
+        await press(pilot, "s", *"renam")
+        assert search.input.is_typing
+        await until(pilot, lambda: search.hit is not None and "guide.md" in search.path)
+        assert not any("renam" in one for one in search.input.earlier)
+        await press(pilot, "backspace", "backspace", "backspace", "backspace")
+        await until(pilot, lambda: search.query_words == "re" and not search.is_asking)
+        assert search.input.is_typing
+        await press(pilot, "down")
+        assert page.focused is search.hits
+
+    browse(root, act)
+
+
+def test_queries_of_before_come_back(root):
+    """Up takes the last one, then those before; down what is newer, and then the list."""
+
+    async def act(page, pilot):
+        search = page.view.search
+        for text in ("bread", "milk", "bread"):
+            page.view.search_for(text)
+            await until(pilot, lambda: not search.is_asking)
+        await press(pilot, "s")
+        assert search.input.value == "bread"
+        search.input.value = ""
+        await press(pilot, "up")
+        assert search.input.value == "bread"
+        await press(pilot, "up", "up", "up")
+        assert search.input.value == "milk"
+        await press(pilot, "down")
+        assert search.input.value == "bread"
+        await press(pilot, "down", "down")
+        assert page.focused is search.hits
+        assert page.view.saved()["queries"] == ["milk", "bread"]
+        page.view.restore({"queries": ["salt", 7]})
+        assert search.input.earlier == ["salt"]
 
     browse(root, act)
 

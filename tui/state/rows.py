@@ -48,8 +48,14 @@ class Rows(Protocol):
 class Listed(Rows):
     """Lines with their keys. Of equal keys the first one is found."""
 
-    def __init__(self, rows: Sequence[tuple[Hashable, Line]] = ()) -> None:
+    def __init__(
+        self,
+        rows: Sequence[tuple[Hashable, Line]] = (),
+        *,
+        columns: Callable[[Any, int], Line] = lambda _, __: (),
+    ) -> None:
         self._rows = rows
+        self._columns = columns
         self._places: dict[Hashable, int] = {}
         for place, (key, _) in enumerate(rows):
             self._places.setdefault(key, place)
@@ -61,6 +67,10 @@ class Listed(Rows):
     def row(self, index: int) -> Line | None:
         """One line."""
         return self._rows[index][1]
+
+    def columns(self, index: int, room: int) -> Line:
+        """The owner's words at the right edge."""
+        return self._columns(self._rows[index][0], room)
 
     def key(self, index: int) -> Hashable:
         """Its key."""

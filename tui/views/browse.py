@@ -278,7 +278,8 @@ class BrowseView(View):
     def saved(self) -> Mapping[str, Any]:
         """What is open, where the cursor is, the filter, the section."""
         kept = self.outline.saved()
-        return {**kept, "section": self.detail.section, "mode": self.search.mode}
+        queries = list(self.search.input.earlier)
+        return {**kept, "section": self.detail.section, "queries": queries}
 
     def restore(self, saved: Mapping[str, Any]) -> None:
         """Restore the last session, before the page is mounted."""
@@ -289,6 +290,9 @@ class BrowseView(View):
             opened=[name for name in names if isinstance(name, str)],
             path=path if isinstance(path, str) else "",
         )
+        queries = saved.get("queries")
+        if isinstance(queries, list):
+            self.search.input.earlier = [one for one in queries if isinstance(one, str)]
         if saved.get("section") in [name for name, _, _ in SECTIONS]:
             self._section = saved["section"]
 
@@ -323,6 +327,7 @@ class BrowseView(View):
             self.detail.follow(target)
         elif target != self._followed:
             self._followed = target
+            self.detail.find = ()
             self.detail.follow(target)
         self.host.context_changed()
 
@@ -346,6 +351,15 @@ class BrowseView(View):
         self.host.context_changed()
 
     @on(VirtualRows.Chosen)
+    def _chosen(self) -> None:
+        """Read it; a hit where it is in the tree, from which the way back leads to the hits."""
+        target = self.search.target if self._is_searching else None
+        if target is not None:
+            self._remember()
+            self._open(target)
+            self.detail.find = query_words(self.search.query_words)
+        self._reading()
+
     def _reading(self) -> None:
         """Go to the detail; show it alone where there is no room for both."""
         self._show_side(is_reading=True)

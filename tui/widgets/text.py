@@ -486,6 +486,8 @@ class LineField(Field):
         """
         super().__init__(placeholder=placeholder, id=id)
         self._then = then
+        self.earlier: Sequence[str] = ()
+        """What was typed before, oldest first: up takes it, down what is newer, then goes on."""
 
     @property
     def is_typing(self) -> bool:
@@ -501,6 +503,16 @@ class LineField(Field):
             self._take(event)
             await self.action_submit()
             self.screen.set_focus(self._then)
+        elif event.key in ("up", "down"):
+            self._take(event)
+            every = [*self.earlier, ""]
+            at = every.index(self.value) if self.value in every else len(self.earlier)
+            to = at + (1 if event.key == "down" else -1)
+            if to > len(self.earlier):
+                self.screen.set_focus(self._then)
+            elif to >= 0 and self.earlier:
+                self.value = every[to]
+                self.cursor_position = len(self.value)
 
     @staticmethod
     def _take(event: Key) -> None:

@@ -139,6 +139,9 @@ class TaskManager:
         older = self._newest.get(group) if group else None
         if older is not None and self._questions.drop(older):
             self._works.remove(older)
+        elif older is not None and not older.task.is_over:
+            # Its answer goes nowhere.
+            older.task.state = "stopping"
         return self._take(task, job, handlers, group)
 
     def work(self, job: Job, handlers: Handlers, *, title: str, writes: bool) -> Task:

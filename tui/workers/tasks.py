@@ -282,6 +282,7 @@ def _enriching(method: Callable[..., Any]) -> Callable[..., Any]:
 
 JOBS: Final[dict[str, Callable[..., Any]]] = {
     "search": lambda store, _, **given: store.search(**given).made(),
+    "search_typed": lambda store, _, **given: store.search_typed(**given).made(),
     "neighbours": lambda store, _, **given: store.explorer.neighbours(**given),
     "links": lambda store, _, **given: store.links(**given),
     "vector_map": lambda store, _, **given: store.explorer.vector_map(**given),
@@ -302,7 +303,8 @@ JOBS: Final[dict[str, Callable[..., Any]]] = {
     "enrich": _enriching(InspectedStore.enrich),
 }
 """Questions:
-- ``search(query, k, mode, source, syntax, kind, update)``: `Answer`
+- ``search(query, k, mode, source, syntax, kind, update)``: `Answer`; ``search_typed`` the same
+  without update, and without a service
 - ``neighbours(path, count, now, part)``: tuple of `Neighbour`
 - ``links(path)``: `Links`
 - ``vector_map(most)``: `VectorMap`

@@ -432,3 +432,14 @@ def test_files_are_listed_below_each_document_of_several(store: InspectedStore) 
     rows = listing.chunks([first, second])
     assert [rows[one].source.rpartition("/")[2] for one in (first, second)] == ["one.md", "two.md"]
     assert not listing.rows_below("no such resource")
+
+
+def test_a_query_that_is_still_typed_goes_to_no_service(
+    store: InspectedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a service embeds queries, words alone are searched; a model here is asked as ever."""
+    assert store.search_typed("valves", mode="hybrid", k=3).mode == "hybrid"
+    monkeypatch.setattr("filestore.embed.is_service", "builtin".__eq__)
+    answer = store.search_typed("val*", mode="vector", k=3)
+    assert answer.mode == "keyword"
+    assert answer.hits
