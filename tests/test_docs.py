@@ -417,13 +417,6 @@ def test_changelog_starts_with_what_is_unreleased() -> None:
     assert "\n- " in section
 
 
-def test_the_page_of_keys_is_the_table_of_actions() -> None:
-    """`tui/KEYS.md` is what the inspector itself says of its keys."""
-    from tui.actions import page
-
-    assert text_of("tui/KEYS.md") == page(), "python -m tui.actions > tui/KEYS.md"
-
-
 def _texts_a_person_reads() -> list[Path]:
     """The product and its documents, as far as they are text."""
     folders = [path for name in ("filestore", "tui", ".ci") for path in (ROOT / name).rglob("*")]

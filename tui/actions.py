@@ -3,10 +3,9 @@
 Bindings, footer, help, command log and documentation are made from this table and the
 screen's state when a key is pressed. Pure. One rule: an action has a command line that does the
 same, or the reason why there is none; a refusal says what to do instead, or which key shows why.
-`python -m tui.actions > tui/KEYS.md` writes the page of the keys.
+`tests/reference.py` writes KEYS.md of it.
 """
 
-import sys
 from collections.abc import Callable
 from typing import Any, Final, Literal
 
@@ -470,52 +469,3 @@ _KEY_LABELS: Final = {
     "number_sign": "#", "ctrl+right_square_bracket": "^]",
     "escape": "esc", "pagedown": "pgdn", "pageup": "pgup", "ctrl+p": "^p",
 }  # fmt: skip
-
-
-# The keys as a page of Markdown
-
-_TITLES: Final[tuple[tuple[Place, str], ...]] = (
-    ("everywhere", "On every page"),
-    ("lists", "In every list"),
-    ("browse", "Browse"),
-    ("verify", "Verify"),
-    ("repair", "Repair"),
-)
-_SOMEWHERE: Final = ActionContext(
-    path="PATH",
-    codes=("CODE",),
-    paths=("PATH",),
-    can_undo="ID",
-    can_redo="ID",
-    level="LEVEL",
-    query="WORDS",
-    truth=True,
-)
-
-
-def page() -> str:
-    """The whole page."""
-    parts = [
-        "# Keys of the inspector",
-        "",
-        "Written from the table of actions, `tui/actions.py`, by",
-        "`python -m tui.actions`.",
-        "Every action names the command line that does the same, or why there is none.",
-    ]
-    for place, title in _TITLES:
-        parts += ["", f"## {title}", "", "| Keys | Does | On the command line |", "|---|---|---|"]
-        for action in of_place(place):
-            keys = " ".join(_code(key_label(key)) for key in action.keys)
-            line = command_line(action, _SOMEWHERE)
-            same = _code(line) if line else f"– {action.no_command}"
-            parts.append(f"| {keys} | {action.help} | {same} |")
-    return "\n".join([*parts, ""])
-
-
-def _code(text: str) -> str:
-    escaped = text.replace("|", "\\|")
-    return f"`` {escaped} ``" if "`" in escaped else f"`{escaped}`"
-
-
-if __name__ == "__main__":
-    sys.stdout.write(page())

@@ -255,7 +255,7 @@ class Inspector(Menus):
         views: dict[str, Mapping[str, Any]] = {view.place: view.saved() for view in self.views}
         saved = Saved(
             root=self.root,
-            page=self.page,
+            page=cast("session_file.Page", self.page),
             # NO_COLOR is not a choice for the next session.
             theme=self.saved.theme if self.options.environment.get("NO_COLOR") else self.theme,
             views=views,

@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from rich.cells import cell_len, chop_cells, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
+from textual.binding import BindingType
 from textual.color import Color, ColorParseError
 from textual.geometry import Region
 from textual.scroll_view import ScrollView
@@ -178,6 +179,17 @@ class Drawn(ScrollView):
 
     DEFAULT_CSS: ClassVar[str] = "Drawn { overflow-x: hidden; scrollbar-size-vertical: 1; }"
     ALLOW_SELECT = False
+    MOVES: ClassVar[list[BindingType]] = [
+        ("up,k", "move(-1)", "one line up"),
+        ("down,j", "move(1)", "one line down"),
+        ("pageup", "page(-1)", "a page up"),
+        ("pagedown", "page(1)", "a page down"),
+        ("ctrl+u", "page(-0.5)", "half a page up"),
+        ("ctrl+d", "page(0.5)", "half a page down"),
+        ("home,g", "first", "to the beginning"),
+        ("end,G", "last", "to the end"),
+    ]
+    """The keys of what scrolls."""
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)

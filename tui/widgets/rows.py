@@ -34,14 +34,7 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
     """A list over `Rows`. Moving, marking and the mouse are its own; what rows mean is not."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        ("up,k", "move(-1)", "one row up"),
-        ("down,j", "move(1)", "one row down"),
-        ("pageup", "page(-1)", "a page up"),
-        ("pagedown", "page(1)", "a page down"),
-        ("ctrl+u", "page(-0.5)", "half a page up"),
-        ("ctrl+d", "page(0.5)", "half a page down"),
-        ("home,g", "first", "to the first row"),
-        ("end,G", "last", "to the last row"),
+        *Drawn.MOVES,
         ("enter", "choose", "open the row"),
         ("space", "mark", "mark the row, or unmark it"),
         ("v", "range", "begin a range of marks, and end it"),

@@ -51,14 +51,7 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
     ALLOW_SELECT = True
     DEFAULT_CSS: ClassVar[str] = "TextPane { scrollbar-gutter: stable; }"
     BINDINGS: ClassVar[list[BindingType]] = [
-        ("up,k", "scroll(-1)", "one line up"),
-        ("down,j", "scroll(1)", "one line down"),
-        ("pageup", "page(-1)", "a page up"),
-        ("pagedown", "page(1)", "a page down"),
-        ("ctrl+u", "page(-0.5)", "half a page up"),
-        ("ctrl+d", "page(0.5)", "half a page down"),
-        ("home,g", "first", "to the beginning"),
-        ("end,G", "last", "to the end"),
+        *Drawn.MOVES,
         ("enter", "follow", "follow a link"),
         ("n", "match(1)", "to the next match"),
         ("N", "match(-1)", "to the match before"),
@@ -151,7 +144,7 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
 
     def go_to(self, line: int, character: int) -> None:
         """Begin with a character of a line."""
-        self.action_scroll(self._row_of(line, character) - self.scroll_offset.y)
+        self.action_move(self._row_of(line, character) - self.scroll_offset.y)
 
     @property
     def begins(self) -> tuple[int, int]:
@@ -334,22 +327,22 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
         self.scroll_to(y=row, force=True)
         self._is_held = False
 
-    def action_scroll(self, rows: int) -> None:
+    def action_move(self, rows: int) -> None:
         """Go up or down."""
         self._follows_end = False
         self.scroll_to(y=self.scroll_offset.y + rows, force=True)
 
     def action_page(self, pages: float) -> None:
         """Go some pages up or down."""
-        self.action_scroll(self.lines_of(pages))
+        self.action_move(self.lines_of(pages))
 
     def action_first(self) -> None:
         """Go to the beginning."""
-        self.action_scroll(-self._rows())
+        self.action_move(-self._rows())
 
     def action_last(self) -> None:
         """Go to the end, and on with it while the text is still being wrapped."""
-        self.action_scroll(self._rows())
+        self.action_move(self._rows())
         self._follows_end = self._wrapping is not None and not self._wrapping.is_done
 
     # Searching
@@ -460,7 +453,7 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
         # More was wrapped on the way to the match.
         self.virtual_size = Size(0, self._rows())
         if not top <= row < top + self.page:
-            self.action_scroll(row - self.page // 2 - top)
+            self.action_move(row - self.page // 2 - top)
         self.refresh()
         self.post_message(self.Moved())
 

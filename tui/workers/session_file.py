@@ -9,10 +9,10 @@ import json
 import os
 import tempfile
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, Literal
 
-from msgspec import Struct, field
-from msgspec.structs import asdict
+from msgspec import Struct, ValidationError, convert, field
+from msgspec.structs import asdict, fields
 
 FORMAT: Final = 1
 MOST_BYTES: Final = 1 << 20
@@ -20,7 +20,9 @@ MOST_BYTES: Final = 1 << 20
 _PREFIX: Final = "inspector-"
 _MOST_READ: Final = 50
 SETTINGS: Final = "filestore.toml"
-PAGES: Final = ("browse", "verify", "repair")
+
+
+Page = Literal["browse", "verify", "repair"]
 
 
 class Saved(Struct, frozen=True, kw_only=True):
@@ -28,7 +30,7 @@ class Saved(Struct, frozen=True, kw_only=True):
 
     root: str = ""
     """Of the store, as its path was."""
-    page: str = "browse"
+    page: Page = "browse"
     theme: str = ""
     """"" for the one that fits the terminal."""
     views: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -47,21 +49,12 @@ def parse(text: bytes) -> tuple[Saved, str]:
         return Saved(), "it is damaged"
     if found.get("format") != FORMAT:
         return Saved(), f"its format is not {FORMAT}"
-    page, theme, root = found.get("page"), found.get("theme"), found.get("root")
-    views, prompts = found.get("views"), found.get("prompts")
-    return Saved(
-        root=root if isinstance(root, str) else "",
-        page=page if page in PAGES else PAGES[0],
-        theme=theme if isinstance(theme, str) else "",
-        views={
-            name: views[name]
-            for name in PAGES
-            if isinstance(views, dict) and isinstance(views.get(name), dict)
-        },
-        prompts=tuple(
-            one for one in (prompts if isinstance(prompts, list) else ()) if isinstance(one, str)
-        ),
-    ), ""
+    kept: dict[str, Any] = {}
+    for one in fields(Saved):
+        # What is missing, or of another type, is as at first.
+        with contextlib.suppress(KeyError, ValidationError):
+            kept[one.name] = convert(found[one.name], one.type)
+    return Saved(**kept), ""
 
 
 def serialize(saved: Saved) -> bytes:
