@@ -81,13 +81,6 @@ def report_lines(report: "RepairReport", *, store: str = "") -> list[Line]:
     return found
 
 
-def report_summary(report: "RepairReport") -> str:
-    """The same in a few words."""
-    skipped = f", {len(report.skipped):,} skipped" if report.skipped else ""
-    kept = f"; u undoes {report.undo}" if report.undo else ""
-    return f"applied {count(len(report.applied), 'step')}{skipped}{kept}"
-
-
 def _embedded(embedded: int, known: int, problem: "FilestoreError | None") -> list[Line]:
     found = [line(f"embedded {count(embedded, 'text')} ({known:,} from cache)")]
     if problem is not None:
@@ -97,7 +90,7 @@ def _embedded(embedded: int, known: int, problem: "FilestoreError | None") -> li
 
 
 def sync_summary(report: "SyncReport") -> str:
-    """The same in a few words."""
+    """What a sync did, in a few words."""
     left = sum(finding.severity != "I" for finding in report.remaining)
     repaired = len(report.applied)
     done = f"{count(repaired, 'finding')} repaired" if repaired else "nothing to do"
@@ -129,14 +122,6 @@ def undo_lines(result: "UndoResult | None", *, side: Side) -> list[Line]:
         message = f"{count(len(result.differing), 'file')} as before the repair, with its findings"
         found.append(line(f"{message}: see Verify", "note"))
     return found
-
-
-def undo_summary(result: "UndoResult | None", *, side: Side) -> str:
-    """The same in a few words."""
-    word, makes = _DONE[side]
-    if result is None:
-        return f"nothing to be {word}"
-    return f"{word}: {result.identifier}, {count(len(result.paths), 'file')}; {makes}"
 
 
 # The changes that can be undone and redone

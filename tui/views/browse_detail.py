@@ -383,6 +383,7 @@ class Detail(Vertical):
             lines, what = prepared.lines, "chunk"
             if self._host.findings.tree.has_sections:
                 what = "document"
+                lines = [line("enter shows its documents, and hides them", "quiet")]
             elif not prepared.pieces:
                 below = self._host.findings.tree.store_path(ChunkPath(f"{about.resource}/"))
                 moved = self._host.findings.index.moved_to(below) if found["W"] else ""

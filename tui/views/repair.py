@@ -18,9 +18,9 @@ from textual.widget import Widget
 
 from filestore import Policy
 from tui.actions import ActionContext, Place
-from tui.formatting import Line, count, cut, error_lines, line, shortened
+from tui.formatting import Line, count, cut, error_lines, line, plain, shortened
 from tui.formatting import plans as texts
-from tui.formatting.reports import Side, report_lines, report_summary
+from tui.formatting.reports import Side, report_lines
 from tui.state.lists import (
     ChosenSteps,
     PlanRows,
@@ -339,7 +339,7 @@ class RepairView(View):
             self._pane.clear(message)
             self._count()
             self._end()
-            self.host.notify(report_summary(report))
+            self.host.notify(plain(message[:1]))
             self.host.verified(report.remaining, report.plan.level, report.not_checked)
             self.host.look_again()
 

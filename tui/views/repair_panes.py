@@ -12,7 +12,7 @@ from textual.timer import Timer
 
 from filestore import Step
 from filestore.browse import Left
-from tui.formatting import Line, error_lines, line
+from tui.formatting import Line, error_lines, line, plain
 from tui.formatting import reports as texts
 from tui.formatting.plans import kind_lines, left_lines, step_lines
 from tui.state.lists import PlanRows
@@ -275,6 +275,7 @@ class Changes(Horizontal):
         )
 
     def _done(self, side: texts.Side, result: "UndoResult | None") -> None:
-        self._show_lines(texts.undo_lines(result, side=side))
-        self._host.notify(texts.undo_summary(result, side=side))
+        lines = texts.undo_lines(result, side=side)
+        self._show_lines(lines)
+        self._host.notify(plain(lines[:1]))
         self._host.look_again()
