@@ -13,7 +13,8 @@ from tests.tui.raw_terminal import Screen
 from tui.app import frame
 from tui.app.frame import Options
 from tui.app.inspector import Inspector
-from tui.views.dialogs import MOST, Choice, ChoiceScreen, SmallScreen, drawable
+from tui.views.dialogs import Choice, ChoiceScreen, SmallScreen
+from tui.widgets.upstream import MOST, drawable
 
 STYLE = Path(frame.__file__).with_name("inspector.tcss")
 TURNS = 40

@@ -34,19 +34,18 @@ from filestore import FilestoreError, Finding
 from filestore.browse import InspectorOptions, shown_path
 from tui import actions
 from tui.actions import ActionContext, Place
-from tui.app.keys_in_order import KeysInOrder
 from tui.formatting import one_line, quoted, span
 from tui.formatting import reports as texts
 from tui.formatting.rows import COLUMNS
 from tui.state.findings import Findings
 from tui.views.context import Severity, View, bindings_of
-from tui.views.dialogs import MainScreen, SmallScreen, drawable, is_too_small
+from tui.views.dialogs import SmallScreen, is_too_small
 from tui.widgets.drawing import THEMES, first_theme
 from tui.widgets.text import Bar, Item
+from tui.widgets.upstream import KeysInOrder, MainScreen, TerminalDriver, drawable
 from tui.workers.faults import UnexpectedError, trace_of
 from tui.workers.session_file import Saved
 from tui.workers.task_manager import TaskManager
-from tui.workers.terminal import TerminalDriver
 
 LEAST_FOOTER: Final = 6
 """Columns of a key with its title."""

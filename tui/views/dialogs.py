@@ -1,26 +1,18 @@
-"""What is laid over the page: questions, panels, too small a terminal, why no store opens.
-
-Its screens settle: one size at a time, none too large to draw, and one answer. One rule: of two
-pending sizes of a screen the older one is dropped. Textual lays the screen out for each, sends it a
-resize again, and so switches between the two for ever. Two are pending where a terminal is resized
-while a screen opens, and always where it has no size: then Textual begins with 25 lines and goes on
-with 24.
-"""
+"""What is laid over the page: questions, panels, too small a terminal, why no store opens."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
-from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.events import Key, Resize, ScreenResume
 from textual.geometry import Size
-from textual.screen import ModalScreen, Screen
+from textual.screen import ModalScreen
 from textual.suggester import SuggestFromList
 from textual.timer import Timer
 from textual.widgets import Input, OptionList, Static
@@ -30,64 +22,7 @@ from filestore import FilestoreError
 from tui.formatting import Line, error_lines, one_line, plain
 from tui.widgets.drawing import PlainBar
 from tui.widgets.text import Field, TextPane
-
-MOST: Final = Size(2000, 1000)
-"""More than any monitor shows; a terminal may claim 65,535 by 65,535, which no memory holds."""
-
-
-class Steady:
-    """Mixed in before the class of a screen; dismissed once, whatever events still arrive."""
-
-    is_seen_first: ClassVar[bool] = False
-    """Whether keys that were pressed before it is seen are not for it."""
-    is_left = False
-    """Whether it was answered: keys right behind the answer are not for it."""
-
-    def dismiss(self, result: Any = None) -> AwaitComplete:
-        """Dismiss it with a result, unless that was done or another screen lies over it."""
-        assert isinstance(self, Screen)
-        # For Textual, a screen that is visible below a question is current, too.
-        if self.is_left or self.app.screen is not self:
-            return AwaitComplete()
-        self.is_left = True
-        return Screen.dismiss(self, result)
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Do nothing once it is dismissed, or the inspector ends."""
-        assert isinstance(self, Screen)
-        is_over = self.is_left or not self.is_attached
-        return False if is_over else Screen.check_action(self, action, parameters)
-
-    def on_mount(self) -> None:
-        """Begin, unless it or the inspector ends just now.
-
-        From then on Textual makes no more widgets, whichever were made before.
-        """
-        assert isinstance(self, Screen)
-        if self.is_attached and self.app.is_running and not self.is_left:
-            self.begin()
-
-    def begin(self) -> None:
-        """Show what there is to show; its widgets are there."""
-
-    def ask(self) -> None:
-        """Say which keys answer: from now on they are taken, where it has to be seen first."""
-
-    def on_resize(self, event: Resize) -> None:
-        """Drop a size that the terminal does not have any more."""
-        assert isinstance(self, Screen)
-        if event.size != self.app.size:
-            event.stop()
-            event.prevent_default()
-
-
-class MainScreen(Steady, Screen[Any]):
-    """The one with the pages."""
-
-
-def drawable(size: Size) -> Size:
-    """As much of a terminal as is drawn on."""
-    return Size(min(max(1, size.width), MOST.width), min(max(1, size.height), MOST.height))
+from tui.widgets.upstream import Steady
 
 
 class Choice(Struct, frozen=True, kw_only=True):
