@@ -94,14 +94,14 @@ def test_what_is_known_of_a_document(folder):
 
 
 def test_a_search_leads_to_the_section(folder):
-    """The row says document, line and passage; what is beside it is that section alone."""
+    """What is read of a hit is its section alone; enter leads to its place in the tree."""
     check_textual()
 
     async def act(onlooker):
         await onlooker.press("s", *"every second day", "enter", words="section 3 of 3")
         onlooker.check("notes-search")
         assert onlooker.app.view.line_to_edit() == 11
-        await onlooker.press("enter", "escape", "escape", words="▸ garden/")
+        await onlooker.press("enter", words="▾ garden/")
 
     look(folder, act, size=(120, 30))
 
@@ -120,12 +120,12 @@ def test_the_editor_begins_at_the_section(folder):
 
 
 def test_the_filter_shows_sections_below_a_heading_that_fits(folder):
-    """A document that fits itself is shown without them, under its whole path."""
+    """A document that fits itself is shown without them, under its whole path, the best first."""
 
     async def act(onlooker):
         await onlooker.press("slash", *"harvest", words="1 section of 1 document")
         assert "1 of 3" in seen(onlooker.app)
-        await onlooker.press(*["backspace"] * 7, *"beans", words="3 sections of 1 document")
+        await onlooker.press(*["backspace"] * 7, *"beans", words="for beans")
         assert "garden/Beans.md" in seen(onlooker.app)
         assert " of 3" not in seen(onlooker.app)
         await onlooker.press("escape", words="4 documents")
