@@ -272,6 +272,8 @@ _MEMORY_BYTES = {"v": 1536 << 20, "d": 512 << 20}
 _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
 _QUIET_S = 1.0
 """Work shorter than this shows no progress."""
+PROGRESS = "progress: "
+"""Begins a plain line of progress: then come the stage, the number done, and the total if known."""
 
 
 def report(error: FilestoreError, *, as_json: bool) -> int:
@@ -402,8 +404,20 @@ def say_error(head: str, error: FilestoreError) -> None:
 
 @contextlib.contextmanager
 def progress_bar() -> Iterator[OnProgress]:
-    """Until the block ends, draw a line that keeps up with long work; on a terminal alone."""
+    """Until the block ends, draw a line that keeps up with long work; on a terminal alone.
+
+    With FILESTORE_PROGRESS=plain, write lines to stderr in its place, wherever that leads.
+    """
     began, bar, task, stage = time.monotonic(), None, None, ""
+    is_plain = os.environ.get("FILESTORE_PROGRESS") == "plain"
+
+    def write(progress: Progress) -> None:
+        nonlocal began, stage
+        if stage == progress.stage and time.monotonic() - began < _QUIET_S:
+            return
+        began, stage = time.monotonic(), progress.stage
+        total = f"/{progress.total}" if progress.total is not None else ""
+        say(f"{PROGRESS}{stage} {progress.done}{total}")
 
     def take(progress: Progress) -> None:
         nonlocal bar, task, stage
@@ -418,7 +432,7 @@ def progress_bar() -> Iterator[OnProgress]:
         bar.update(task, completed=progress.done, total=progress.total)
 
     try:
-        yield take if sys.stderr.isatty() else ignore
+        yield write if is_plain else take if sys.stderr.isatty() else ignore
     finally:
         if bar is not None:
             bar.stop()

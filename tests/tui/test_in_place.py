@@ -306,7 +306,7 @@ def test_a_folder_is_summarised_as_a_folder(folder):
     """The key on its row asks for what lies below it, not for all, and writes no other."""
 
     async def act(onlooker):
-        await onlooker.press("M", words="enrich garden/: ")
+        await onlooker.press("M", words="filestore enrich garden/")
         await onlooker.press("y")
         await onlooker.until(lambda: any(made(folder)))
         tasks = onlooker.app.task_manager.tasks

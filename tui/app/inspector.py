@@ -18,18 +18,17 @@ from filestore.browse import (
     find_root,
     listed,
     look_at_folder,
-    useless_error,
     user_inspector,
 )
 from tui.actions import Place
+from tui.app.commands import Commands
 from tui.app.frame import Options
-from tui.app.menus import COMPLETIONS, Menus, Typed, parse
-from tui.formatting import all_quoted, count, one_line, quoted
+from tui.formatting import quoted
 from tui.formatting.findings import Coverage
-from tui.formatting.reports import add_errors, add_summary, standing, store_name
+from tui.formatting.reports import standing, store_name
 from tui.state.findings import StatsFindings, by_stats
 from tui.views.context import View
-from tui.views.dialogs import Choice, PromptScreen, StartScreen
+from tui.views.dialogs import Choice, StartScreen
 from tui.widgets.drawing import MONO, first_theme
 from tui.workers import session_file
 from tui.workers.session_file import Saved
@@ -39,7 +38,7 @@ from tui.workers.tasks import Handlers, Job, Opening
 if TYPE_CHECKING:
     from textual.timer import Timer
 
-    from filestore import AddReport, Status
+    from filestore import Status
     from tui.workers.file_watcher import FileWatcher, Notice
 
 MOST_PROMPTS: Final = 50
@@ -53,7 +52,7 @@ AFTER_FIRST_S: Final = 0.3
 """How long what starts processes waits for the first drawing."""
 
 
-class Inspector(Menus):
+class Inspector(Commands):
     """Three pages over one store."""
 
     def __init__(self, options: Options) -> None:
@@ -71,8 +70,6 @@ class Inspector(Menus):
         """Whether the store was made here, of documents."""
         self._is_asked = False
         """Whether to report what the next look finds."""
-        self.prompts: list[str] = []
-        """Command lines that were typed, oldest first."""
 
     def make_page(self, place: Place) -> View:
         """Make a page; its module is loaded only now."""
@@ -165,7 +162,7 @@ class Inspector(Menus):
             # They were made when the store could not be opened yet.
             view.store_changed()
         if self.options.select:
-            self._open_named(self.options.select)
+            self.open_named(self.options.select)
         if self._is_new:
             # It has no index.
             self._is_new = False
@@ -268,11 +265,11 @@ class Inspector(Menus):
 
     def open_path(self, path: str) -> None:
         """Show a file in Browse."""
-        self._on("browse", lambda view: view.open_path(path))
+        self.on_page("browse", lambda view: view.open_path(path))
 
     def plan(self, findings: Sequence[Finding]) -> None:
         """Plan a repair of these in Repair."""
-        self._on("repair", lambda view: view.plan_for(findings))
+        self.on_page("repair", lambda view: view.plan_for(findings))
 
     def choose_side(self, finding: Finding) -> None:
         """Show both sides of a conflict; the choice becomes a plan in Repair."""
@@ -280,10 +277,12 @@ class Inspector(Menus):
 
         self.push_screen(
             SidesScreen(self, finding),
-            lambda side: self._on("repair", lambda view: view.take_side(side)) if side else None,
+            lambda side: (
+                self.on_page("repair", lambda view: view.take_side(side)) if side else None
+            ),
         )
 
-    def _on(self, place: Place, function: Callable[[Any], None]) -> None:
+    def on_page(self, place: Place, function: Callable[[Any], None]) -> None:
         """Show a page and call a function with it."""
         self.go(place)
         view = self.page_of(place)
@@ -470,117 +469,16 @@ class Inspector(Menus):
 
     # Actions
 
-    def do_prompt(self) -> None:
-        """Type a command."""
-        hint = "a command, a vector id, a path"
-        self.push_screen(
-            PromptScreen(":", hint=hint, earlier=self.prompts, completions=COMPLETIONS),
-            self._typed,
-        )
-
-    def _typed(self, text: str | None) -> None:
-        """Do what was typed on the command line."""
-        if not text or not text.strip():
-            return
-        self.prompts = [*(one for one in self.prompts if one != text), text]
-        typed = parse(text)
-        if typed.problem:
-            self.notify(typed.problem, severity="warning")
-            return
-        first = typed.words[0] if typed.words else ""
-        doing: dict[str, Callable[[], None]] = {
-            "vector": lambda: self._open_vector(int(first)),
-            "path": lambda: self._open_named(first),
-            "show": lambda: self._open_named(first) if first else self.go("browse"),
-            "ls": lambda: self.go("browse"),
-            "search": lambda: self._on("browse", lambda view: view.search_for(first)),
-            "status": self.do_look_again,
-            "verify": lambda: self._on("verify", lambda view: view.verify(first or "fast")),
-            "sync": lambda: self._sync_typed(typed),
-            "repair": lambda: self._repair(typed),
-            "undo": lambda: self._undo_or_redo(typed),
-            "redo": lambda: self._undo_or_redo(typed),
-            "add": lambda: self._add(typed.words),
-            "help": self.do_help,
-            "quit": self.do_quit,
-            "": lambda: None,
-        }
-        doing[typed.name]()
-
-    def _open_named(self, text: str) -> None:
+    def open_named(self, text: str) -> None:
         """Show what a person named: a file, an original, or the section with a line."""
         self.task_manager.read(
             lambda store: store.named(text),
-            lambda found: self._on("browse", lambda view: view.open_path(*found)),
+            lambda found: self.on_page("browse", lambda view: view.open_path(*found)),
             group="named",
             # What is not indexed may be there all the same, or Browse says that it is not.
             failed=lambda _: self.open_path(text),
             urgent=True,
         )
-
-    def _open_vector(self, vector: int) -> None:
-        def take(path: str | None) -> None:
-            if path is None:
-                self.notify(f"no file has the vector {vector}", severity="warning")
-            else:
-                self.open_path(path)
-
-        self.task_manager.read(
-            lambda store: store.listing.path_of_vector(vector), take, group="vector"
-        )
-
-    def _sync_typed(self, typed: Typed) -> None:
-        if self.read_only:
-            self.notify(self.read_only, severity="warning")
-        else:
-            names = [name for name in ("full", "forget-missing") if name in typed.options]
-            arguments = {name.replace("-", "_"): True for name in names}
-            self._sync(" --".join(["sync", *names]), Job(name="sync", arguments=arguments))
-
-    def _repair(self, typed: Typed) -> None:
-        options = ("path", "paths"), ("ours", "ours"), ("theirs", "theirs"), ("remove", "remove")
-        named = {argument: typed.values(option) for option, argument in options}
-        self.task_manager.read(
-            lambda store: store.policy(
-                truth="write-files" in typed.options, only=typed.values("only"), **named
-            ),
-            lambda policy: self._on("repair", lambda view: view.plan_for(None, policy)),
-            group="policy",
-        )
-
-    def _undo_or_redo(self, typed: Typed) -> None:
-        if "list" in typed.options:
-            self._on("repair", lambda view: view.do_batches())
-        else:
-            self.action_do("everywhere", typed.name)
-
-    def _add(self, paths: Sequence[str]) -> None:
-        if self.read_only or not paths:
-            self.notify(self.read_only or "add needs a path", severity="warning")
-            return
-        if not self.findings.tree.is_written:
-            self.fail(useless_error("add"))
-            return
-        chosen = [os.path.abspath(os.path.expanduser(path)) for path in paths]
-        self.note(f"filestore {self.store_option}add {all_quoted(chosen)}")
-        self.task_manager.work(
-            Job(name="add", arguments={"paths": chosen}),
-            Handlers(then=self._added, stopped=self.look_again),
-            title="add",
-            writes=True,
-        )
-
-    def _added(self, report: "AddReport") -> None:
-        self.notify(add_summary(report))
-        failed = add_errors(report)
-        for source, error in failed:
-            message = f"{source}: {error.message}"
-            named = FilestoreError(message, remedy=error.remedy, detail=error.detail)
-            self.errors.append((time.time(), named))
-        if failed:
-            message = "E shows why" if len(failed) > 1 else one_line(failed[0][1].message)
-            self.notify(f"{count(len(failed), 'document')} failed: {message}", severity="error")
-        self.look_again()
 
     def do_look_again(self) -> None:
         """Open the store again, as it is now."""
@@ -590,11 +488,11 @@ class Inspector(Menus):
 
     def do_undo(self) -> None:
         """Undo the last change."""
-        self._on("repair", lambda view: view.undo_or_redo("before"))
+        self.on_page("repair", lambda view: view.undo_or_redo("before"))
 
     def do_redo(self) -> None:
         """Make the change again that was undone."""
-        self._on("repair", lambda view: view.undo_or_redo("after"))
+        self.on_page("repair", lambda view: view.undo_or_redo("after"))
 
 
 def _generation(store: InspectedStore) -> int:

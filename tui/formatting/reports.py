@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Literal
 
-from filestore import FilestoreError
 from filestore.browse import KINDS, shown_path
 from tui.formatting import (
     Line,
@@ -20,22 +19,22 @@ from tui.formatting import (
     field,
     line,
     more_lines,
-    one_line,
     shortened,
     span,
 )
 from tui.formatting.findings import diff_lines
-from tui.formatting.rows import summaries
 
 if TYPE_CHECKING:
-    from filestore import AddReport, FilestoreError, Finding, RepairReport, SyncReport, UndoResult
-    from filestore.browse import EnrichPlan, EnrichReport, Group, Move
+    from filestore import FilestoreError, Finding, RepairReport, SyncReport, UndoResult
+    from filestore.browse import Group
 
 Side = Literal["before", "after"]
 Fate = Literal["comes back", "goes", "changes"]
 
 _SHOWN: Final = 200
 """Paths that are named; the rest is counted."""
+MOST_PRINTED: Final = 1_000
+"""Lines of a command in its panel."""
 _CHANGED: Final[dict[Side, str]] = {"before": "changed back", "after": "changed again"}
 _DONE: Final[dict[Side, tuple[str, str]]] = {
     "before": ("undone", "U redoes it"),
@@ -203,88 +202,6 @@ def undo_scope(group: "Group", side: Side) -> str:
     return f"{word} {group.id}: {limit}{', '.join(parts) or 'no file'}"
 
 
-def move_scope(move: "Move") -> str:
-    """What a move does, in one sentence."""
-    links = f"{count(move.links, 'link')} in {count(len(move.relinked), 'file')}"
-    return f"move {move.path} to {move.to}: {links} written otherwise"
-
-
-def move_lines(move: "Move") -> list[Line]:
-    """Which links a move writes otherwise, and what stays."""
-    found = [shown for one in move.relinked[:_SHOWN] for shown in diff_lines(one.diff)]
-    stays = (f"{shown_path(one.path)}: {one.reason}" for one in move.left[:_SHOWN])
-    found += more_lines(len(move.relinked), _SHOWN)
-    return [*found, *(line(text, "warning") for text in stays)]
-
-
-_KEPT_SHOWN: Final = 10
-
-
-def has_work(plan: "EnrichPlan") -> bool:
-    """Whether anything would be made or removed."""
-    return bool(plan.questions or plan.summaries or plan.removed)
-
-
-def nothing_to_do(plan: "EnrichPlan", *, refresh: bool) -> str:
-    """Why nothing is asked."""
-    kept = f"; {count(len(plan.kept), 'file')} kept as edited by hand" if plan.kept else ""
-    return f"{'nothing is out of date' if refresh else 'everything is made already'}{kept}"
-
-
-def scope(plan: "EnrichPlan") -> str:
-    """How much would be made."""
-    return f"{plan.lines} for {count(plan.questions, 'text')}, {summaries(plan.summaries)}"
-
-
-def plan_lines(plan: "EnrichPlan") -> list[Line]:
-    """What it costs, who makes it, what stays."""
-    lines = [
-        field("price", price(plan), "note" if plan.is_free else "warning"),
-        field("generator", plan.generator),
-    ]
-    if plan.from_cache:
-        lines.append(field("known", f"{plan.from_cache:,} of them, from cache"))
-    if plan.removed:
-        lines.append(field("removed", summaries(plan.removed)))
-    for one in plan.kept[:_KEPT_SHOWN]:
-        lines.append(field("kept", f"{shown_path(one.path)}: {one.reason}"))
-    lines += more_lines(len(plan.kept), _KEPT_SHOWN)
-    lines += [line(note, "warning") for note in plan.notes]
-    return [*lines, line("files are backed up first: undo takes all of it back", "note")]
-
-
-def price(plan: "EnrichPlan") -> str:
-    """What it costs, as far as anybody can know."""
-    if plan.is_free:
-        return "runs here: costs nothing"
-    tokens = f"about {plan.tokens_in:,} tokens in, at most {plan.tokens_out:,} out"
-    if plan.cost is None:
-        return f"{tokens}; no price is set: price_in, price_out under [generator]"
-    return f"{plan.cost:,.2f} by the prices in filestore.toml; {tokens}"
-
-
-def summary(report: "EnrichReport") -> str:
-    """What was done, in a few words."""
-    removed = f", {report.removed:,} removed" if report.removed else ""
-    kept = f", {len(report.kept):,} kept as edited by hand" if report.kept else ""
-    undo = f"; u undoes {report.undo}" if report.undo else ""
-    tokens = f"; {report.tokens:,} tokens" if report.tokens else ""
-    made = f"{report.lines} in {count(report.questions, 'file')}"
-    return f"{made}, {summaries(report.summaries)} written{removed}{kept}{tokens}{undo}"
-
-
-def failure(report: "EnrichReport") -> FilestoreError:
-    """What was not made, and why."""
-    named: Sequence[str] = [
-        f"{one['path']} ({one['kind']}): {one['error']}" for one in report.failed
-    ]
-    return FilestoreError(
-        f"{count(len(named), 'text')} failed: {named[0]}",
-        remedy="enrich again: what was made is kept",
-        detail="\n".join(named),
-    )
-
-
 PAGES: Final = (("browse", "1 Browse"), ("verify", "2 Verify"), ("repair", "3 Repair"))
 
 
@@ -357,16 +274,17 @@ def clock(at: float) -> str:
     return time.strftime("%H:%M:%S", time.localtime(at))
 
 
-def add_summary(report: "AddReport") -> str:
-    """What became of the documents that were added, in a few words."""
-    counts = Counter(outcome.status for outcome in report.outcomes)
-    parts = [f"{number:,} {one_line(status)}" for status, number in counts.items()]
-    return ", ".join(parts) or "nothing was added"
+def printed_lines(printed: Sequence[str]) -> list[Line]:
+    """What a command printed, the end of it."""
+    left = len(printed) - MOST_PRINTED
+    head = [line(f"… {left:,} lines before; y copies them all", "quiet")] if left > 0 else []
+    return [*head, *map(line, list(printed)[-MOST_PRINTED:])]
 
 
-def add_errors(report: "AddReport") -> "list[tuple[str, FilestoreError]]":
-    """What could not be added: the source or document, and why."""
-    found = [
-        (outcome.source, outcome.error) for outcome in report.outcomes if outcome.error is not None
-    ]
-    return found + [failure for outcome in report.outcomes for failure in outcome.failures]
+def run_lines(printed: Sequence[str], progress: Line, outcome: str) -> list[Line]:
+    """A command in its panel: what it printed, and how far it is or how it ended."""
+    if outcome:
+        role: Role = "good" if outcome == "done" else "warning"
+        return [*printed_lines(printed), (), line(outcome, role)]
+    going = [(), progress, line("x stops it; esc leaves it running, w shows it", "quiet")]
+    return [*printed_lines(printed), *going]

@@ -19,17 +19,17 @@ from textual.widget import Widget
 from filestore import FilestoreError
 from filestore.browse import ChunkPath, InspectedStore
 from tui.actions import ActionContext, Place
-from tui.formatting import Line, count
+from tui.formatting import MOST_NAMED, Line, all_quoted, count, line
 from tui.formatting.chunks import SECTIONS
 from tui.formatting.rows import COLUMNS, SORTS, nothing_lines
 from tui.formatting.search import KINDS, query_words
 from tui.views.browse_detail import Detail
-from tui.views.browse_rows import Enriching, TreeList, ask_move, marked_paths
+from tui.views.browse_rows import TreeList, marked_paths
 from tui.views.browse_search import BrowseSearch
 from tui.views.browse_summaries import BrowseSummaries
 from tui.views.browse_tree import BrowseTree
 from tui.views.context import Jumped, Target, View, ViewContext, Visit
-from tui.views.dialogs import Choice, ChoiceScreen
+from tui.views.dialogs import Choice, ChoiceScreen, PromptScreen
 from tui.widgets.rows import VirtualRows
 from tui.widgets.text import TextPane
 
@@ -86,7 +86,6 @@ class BrowseView(View):
         self._steps = 0
         """How many chunks to go forward (or back, below 0)."""
         self._section = SECTIONS[0][0]
-        self._enriching = Enriching(host, lambda screen, then: self.app.push_screen(screen, then))
         # Before there is a screen: with one, every part would get its styles once more.
         self.add_class("-listing", update=False)
 
@@ -603,15 +602,88 @@ class BrowseView(View):
 
     def do_move(self) -> None:
         """Move the file under the cursor, with the links to it."""
-        ask_move(self.host, self.app.push_screen, self.action_context().path)
+        path = self.action_context().path
+
+        def move(to: str | None) -> None:
+            if to:
+                self.host.run_command(["mv", path, to])
+
+        self.app.push_screen(PromptScreen(f"move {path} to ", hint="a new path, or a folder"), move)
 
     def do_enrich(self) -> None:
-        """Make questions and summaries of the resource under the cursor, once it is confirmed."""
-        self._enriching.ask(self.action_context().resource, refresh=False)
+        """Make questions and summaries of what is marked, or of the resource under the cursor."""
+        self._with_resources(lambda names: self.host.run_command(["enrich", *names]))
 
     def do_refresh(self) -> None:
         """Make again what is out of date of it."""
-        self._enriching.ask(self.action_context().resource, refresh=True)
+        self._with_resources(lambda names: self.host.run_command(["enrich", "--refresh", *names]))
+
+    def do_reindex(self) -> None:
+        """Read the originals of what is marked, or of the resource under the cursor, again."""
+        if self.host.findings.tree.is_written:
+            self._with_resources(lambda names: self.host.run_command(["update", *names]))
+        else:
+            self.app.action_do("everywhere", "sync")  # type: ignore[attr-defined]
+
+    def do_export(self) -> None:
+        """Write what is marked, or the resource under the cursor, in another form."""
+
+        def ask(names: Sequence[str]) -> None:
+            what = count(len(names), "resource") if names else "all"
+
+            def export(typed: str | None) -> None:
+                if typed and typed.strip():
+                    self.host.run_command(["export", *typed.split(maxsplit=1), *names])
+
+            hint = "form and target: markdown, jsonl, parquet, faiss-json or ragmd, then a path"
+            prompt = PromptScreen(f"export {what} as ", hint=hint, value="markdown ")
+            self.app.push_screen(prompt, export)
+
+        self._with_resources(ask)
+
+    def do_remove(self) -> None:
+        """Remove what is marked, or the resource under the cursor; what is yours, the shell does.
+
+        Only whole resources of a chunk store are removed here: other files are a person's own.
+        """
+        host, marks = self.host, tuple(self.listed.marks)
+        is_own = marks and all(isinstance(key, tuple) for key in marks)
+        if host.findings.tree.is_written and (is_own or not (marks or self._path)):
+
+            def remove(names: Sequence[str]) -> None:
+                kept = line("their chunks and vectors go; files are kept: u undoes it", "note")
+                if names:
+                    host.run_command(["rm", *names], [*map(line, names[:MOST_NAMED]), kept])
+
+            self._with_resources(remove)
+            return
+        own = "a document is yours" if host.findings.tree.has_sections else "a file is yours"
+
+        def copy(paths: Sequence[str]) -> None:
+            host.copy_text(
+                f"rm -- {all_quoted(paths)} && filestore sync", what=f"{own}: the command"
+            )
+
+        if marks:
+            self._read_marked(copy)
+        elif self._path or self._tree.resource:
+            copy([self._path or self._tree.resource or ""])
+
+    def _with_resources(self, then: Callable[[Sequence[str]], None]) -> None:
+        """Give the resources of what is marked, else the one under the cursor; none for all."""
+        marks = tuple(self.listed.marks)
+        if not marks:
+            name = self.action_context().resource
+            then([name] if name else [])
+            return
+        names = [key[-1] for key in marks if isinstance(key, tuple) and isinstance(key[-1], str)]
+        files = [key for key in marks if not isinstance(key, tuple)]
+
+        def resources(store: InspectedStore) -> list[str]:
+            places = map(store.listing.place_of, marked_paths(store, files))
+            return list(dict.fromkeys([*names, *(place[0] for place in places if place)]))
+
+        self.host.task_manager.read(resources, then, group="resources")
 
     def do_next_chunk(self) -> None:
         """Go to the next chunk in reading order."""

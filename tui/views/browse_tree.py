@@ -661,6 +661,12 @@ class BrowseTree(TreeList):
         if found.matches is not None and self.filter:
             self._show_matches(found.matches)
         self._take_resources(found.resources, known)
+        there = {row.resource for row in found.resources}
+        # What is gone is marked no more: folders and files find that out when they are used.
+        names = [mark for mark in self.rows.marks if isinstance(mark, tuple)]
+        self.rows.marks.difference_update(
+            mark for mark in names if not is_folder(mark[-1]) and mark[-1] not in there
+        )
         if key is not None and isinstance(key[-1], int) and not self.has_sections and found.place:
             self.rows.move_to(self._way_to(*found.place))
         self._sort_again()

@@ -13,6 +13,7 @@ from textual.widget import Widget
 from filestore import FilestoreError, Finding
 from filestore.browse import InspectorOptions
 from tui.actions import ActionContext, Place, of_place
+from tui.formatting import Line
 from tui.state.findings import Findings
 from tui.workers.task_manager import TaskManager
 
@@ -46,6 +47,9 @@ class ViewContext(Protocol):
 
     def note(self, command: str) -> None:
         """Put a command line into the log of what was done."""
+
+    def run_command(self, words: Sequence[str], about: Sequence[Line] = ()) -> None:
+        """Run a command of the program, once it is confirmed; `about` is for one without a plan."""
 
     def go(self, place: Place) -> None:
         """Show a view."""

@@ -13,7 +13,7 @@ from textual.containers import Vertical
 from textual.events import Key, Resize, ScreenResume
 from textual.geometry import Size
 from textual.screen import ModalScreen
-from textual.suggester import SuggestFromList
+from textual.suggester import Suggester
 from textual.timer import Timer
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
@@ -267,6 +267,20 @@ class ConfirmScreen(Steady, ModalScreen[bool]):
                 self.notify("cancelled: nothing was written")
 
 
+class _Completer(Suggester):
+    """Suggests the last line of those before that begins so, else what completes this one."""
+
+    def __init__(self, earlier: Sequence[str], complete: Callable[[str], str | None]) -> None:
+        super().__init__(use_cache=False, case_sensitive=True)
+        self._earlier = earlier
+        self._complete = complete
+
+    async def get_suggestion(self, value: str) -> str | None:
+        """The whole line; None for none."""
+        before = (one for one in reversed(self._earlier) if one.startswith(value))
+        return next(before, None) or self._complete(value)
+
+
 class PromptScreen(Steady, ModalScreen[str | None]):
     """Gives what was typed, or None. Up and down go through what was typed before."""
 
@@ -274,6 +288,7 @@ class PromptScreen(Steady, ModalScreen[str | None]):
         Binding("escape", "dismiss", "leave"),
         Binding("up", "earlier(-1)", "earlier", show=False),
         Binding("down", "earlier(1)", "later", show=False),
+        Binding("tab", "complete", "complete", show=False),
     ]
 
     def __init__(
@@ -281,17 +296,20 @@ class PromptScreen(Steady, ModalScreen[str | None]):
         sign: str,
         *,
         hint: str = "",
+        value: str = "",
         earlier: Sequence[str] = (),
-        completions: Sequence[str] = (),
+        complete: Callable[[str], str | None] = lambda _: None,
     ) -> None:
+        """Type nothing yet; `value` is there to be changed, `complete` ends a line if it can."""
         super().__init__()
         self._sign = sign
         self._earlier = [*earlier, ""]
         self._at = len(earlier)
         # Held here: a key may come as the inspector ends, which then makes no more widgets.
         self._line = Field(
+            value=value,
             placeholder=hint,
-            suggester=SuggestFromList([*self._earlier, *completions]),
+            suggester=_Completer(earlier, complete),
             compact=True,
             # Selected, what was typed ahead would be replaced by the next letter.
             select_on_focus=False,
@@ -327,6 +345,10 @@ class PromptScreen(Steady, ModalScreen[str | None]):
         # A key may still arrive while the line goes away.
         if self.is_current:
             self.dismiss(text)
+
+    def action_complete(self) -> None:
+        """Take what is suggested."""
+        self._line.action_cursor_right()
 
     def action_earlier(self, step: int) -> None:
         """Take up a line that was typed before, or a later one."""

@@ -231,6 +231,7 @@ def _update(task: Task, message: Begun | Update | End) -> None:
         task.state = task.state if task.state == "stopping" else "running"
         return
     if isinstance(message, Update):
+        task.printed.extend(message.printed)
         if message.progress is not None:
             progress = message.progress
             task.stage, task.done, task.total = progress.stage, progress.done, progress.total
