@@ -30,7 +30,7 @@ def resources(folder):
     """The names of what is in the store."""
     root, configuration = folder / "example_index", str(folder / "configuration")
     with Store(str(root), configuration=configuration) as store:
-        return [one["resource"] for one in store.resources()]
+        return sorted(one["resource"] for one in store.resources())
 
 
 async def type_command(onlooker, text):
@@ -89,7 +89,7 @@ def test_marked_resources_are_removed_and_come_back(folder):
         await onlooker.press("escape", words="6 resources")
         await onlooker.press("u", words="undo")
         await onlooker.press("y")
-        await onlooker.read("54 files restored")
+        await onlooker.read("undone: 000001")
 
     look(folder, act)
     assert resources(folder) == before

@@ -1,6 +1,6 @@
 """The command line of the screen: what is typed is done by a page, or run as the program runs it.
 
-One rule: what may change something is run only after a person saw what it does and said y.
+One rule: what may change something is run only after a person saw what it does and pressed y.
 """
 
 import shlex
@@ -301,7 +301,7 @@ class Commands(Menus):
             words: Without the program's name.
             is_writing: Whether it may change the store.
             planned: Called with what it printed instead of showing that, where it ended well.
-            refused: The same where it wants to be told yes.
+            refused: The same where it refused for want of --yes.
         """
         title = self._line_of(words)
         if planned is None:

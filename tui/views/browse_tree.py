@@ -662,11 +662,11 @@ class BrowseTree(TreeList):
             self._show_matches(found.matches)
         self._take_resources(found.resources, known)
         there = {row.resource for row in found.resources}
-        # What is gone is marked no more: folders and files find that out when they are used.
-        names = [mark for mark in self.rows.marks if isinstance(mark, tuple)]
-        self.rows.marks.difference_update(
-            mark for mark in names if not is_folder(mark[-1]) and mark[-1] not in there
-        )
+        # Of what is gone, resources are marked no more; files are found to be gone when used.
+        for mark in [mark for mark in self.rows.marks if isinstance(mark, tuple)]:
+            name = mark[-1]
+            if isinstance(name, str) and not is_folder(name) and name not in there:
+                self.rows.marks.discard(mark)
         if key is not None and isinstance(key[-1], int) and not self.has_sections and found.place:
             self.rows.move_to(self._way_to(*found.place))
         self._sort_again()
