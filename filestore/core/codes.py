@@ -10,7 +10,7 @@ from typing import Final, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from filestore.core.errors import DISTRIBUTION, UPGRADE
+from filestore.core.errors import UPGRADE
 
 Severity = Literal["E", "W", "I"]
 Subject = Literal[
@@ -237,7 +237,7 @@ CODES: Final[dict[str, Code]] = {
     "page-whole": Code(
         "I",
         "file",
-        f"pip install '{DISTRIBUTION}[web]', which leaves out what a site puts around a page",
+        "install the extra 'web': it leaves out what a site puts around a page",
         remark=True,
         shown_by="verify",
         self_evident=True,

@@ -315,7 +315,7 @@ OURS: Final = {
     " server/agents/server._asked server/agents/server.__call__",
     "a record that was read before": "exchange/from_store._take exchange/into_store._is_same"
     " verify/recorded_state.changed_chunker verify/source_drift._value",
-    "the sidecar": "browse/listing.rows_below browse/listing._by_catalog"
+    "the sidecar": "browse/listing.rows_below browse/listing._names browse/listing._of_documents"
     " catalog/_reading._conflict catalog/ages.read catalog/_remembered._parsed"
     " catalog/_remembered._counts catalog/_rows.headings_and_pages catalog/_writing._resolved"
     " chunks/kept.decode chunks/reading_order.by_number chunks/reading_order._numbers"

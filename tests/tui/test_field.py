@@ -5,7 +5,8 @@ import asyncio
 from textual.app import App
 
 from tui.formatting import line
-from tui.widgets.text import Caption, Field
+from tui.widgets.bars import Caption
+from tui.widgets.text import Field
 
 
 def test_nothing_in_a_field_steers_the_terminal():

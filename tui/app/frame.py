@@ -40,8 +40,8 @@ from tui.formatting.rows import COLUMNS
 from tui.state.findings import Findings
 from tui.views.context import Severity, View, bindings_of
 from tui.views.dialogs import SmallScreen, is_too_small
+from tui.widgets.bars import Bar, Item
 from tui.widgets.drawing import THEMES, first_theme
-from tui.widgets.text import Bar, Item
 from tui.widgets.upstream import KeysInOrder, MainScreen, TerminalDriver, drawable
 from tui.workers.faults import UnexpectedError, trace_of
 from tui.workers.session_file import Saved

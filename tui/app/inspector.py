@@ -201,7 +201,7 @@ class Inspector(Commands):
                 pass  # what cannot be listed is not offered
             else:
                 # First where there is something to index.
-                name, title = "in-place", "index this folder where it lies"
+                name, title = "index", "index this folder where it lies"
                 place = 0 if seen.documents else len(ways)
                 ways.insert(place, Choice(name=name, title=title, about=seen.words()))
         for root in session_file.recent(self.options.environment):
@@ -239,7 +239,7 @@ class Inspector(Commands):
         self.options = replace(self.options, store=root)
         self._is_new = kind != "make"
         if kind != "example":
-            layout = "--in-place " if kind == "in-place" else ""
+            layout = "--in-place " if kind == "index" else ""
             self.note(f"filestore init {layout}{quoted(root)}")
         self.notify(f"the store is {root}")
         self.open_store()

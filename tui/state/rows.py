@@ -184,8 +184,8 @@ class Members(list[Any]):
         start = len(self._places)
         if start < len(self):
             # A generator, in which other threads get their turn.
-            added = islice(self, start, None)
-            self._places.update((one, start + number) for number, one in enumerate(added))
+            added = enumerate(islice(self, start, None), start)
+            self._places.update((one, number) for number, one in added)
 
 
 class Branch:
@@ -479,10 +479,6 @@ class TreeRows(Rows):
             self.close(way)
         elif self.can_open(way):
             self.open(way)
-
-    def above(self, way: Way) -> Way:
-        """The row that a row is below."""
-        return way[:-1]
 
     def close_all(self) -> None:
         """Show the top alone."""

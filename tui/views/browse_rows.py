@@ -21,8 +21,9 @@ from filestore.browse import DocumentFiles, InspectedStore
 from tui.formatting import Line, Span, count, span
 from tui.state.rows import TreeRows, Way
 from tui.views.context import ViewContext
+from tui.widgets.bars import Caption
 from tui.widgets.rows import MOST_MARKED, VirtualRows
-from tui.widgets.text import Caption, LineField
+from tui.widgets.text import LineField
 
 if TYPE_CHECKING:
     from filestore.browse import Row

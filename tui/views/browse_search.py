@@ -20,8 +20,9 @@ from tui.formatting import search as texts
 from tui.state.rows import Listed
 from tui.views.browse_rows import marked_line
 from tui.views.context import Target, ViewContext
+from tui.widgets.bars import Caption
 from tui.widgets.rows import VirtualRows
-from tui.widgets.text import Caption, LineField
+from tui.widgets.text import LineField
 from tui.workers.tasks import Handlers, Job, Task
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ from tui.formatting.rows import family_rows
 from tui.state.rows import Listed, TreeRows, Way
 from tui.views.browse_rows import TreeList
 from tui.views.context import Jumped, Target, ViewContext
+from tui.widgets.bars import Caption
 from tui.widgets.rows import VirtualRows
-from tui.widgets.text import Caption
 
 if TYPE_CHECKING:
     from filestore.browse import Family, InspectedStore, Row, StorePath

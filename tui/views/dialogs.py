@@ -37,7 +37,7 @@ class Choice(Struct, frozen=True, kw_only=True):
     """The letter that chooses it; "" for none."""
 
 
-WAYS: Final = {"in-place": "i", "make": "n", "example": "x", "retry": "r"}
+WAYS: Final = {"index": "i", "make": "n", "example": "x", "retry": "r"}
 """What can be done where there is no store, and the key for it."""
 
 

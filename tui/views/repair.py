@@ -33,8 +33,8 @@ from tui.state.lists import (
 from tui.views.context import View, ViewContext
 from tui.views.dialogs import ConfirmScreen
 from tui.views.repair_panes import Changes, PlanPane
+from tui.widgets.bars import Caption
 from tui.widgets.rows import VirtualRows
-from tui.widgets.text import Caption
 from tui.workers.tasks import Handlers, Job, Task
 
 if TYPE_CHECKING:

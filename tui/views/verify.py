@@ -30,8 +30,9 @@ from tui.state.lists import (
 from tui.views.context import View, ViewContext, line_named
 from tui.views.dialogs import Choice, ChoiceScreen
 from tui.views.verify_panes import EvidenceLoader, VerifyRun
+from tui.widgets.bars import Caption
 from tui.widgets.rows import VirtualRows
-from tui.widgets.text import Caption, Field, TextPane
+from tui.widgets.text import Field, TextPane
 
 TYPING_S: Final = 0.06
 """How long typing pauses before the filter is applied."""

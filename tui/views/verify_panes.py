@@ -23,8 +23,9 @@ from tui.formatting import Line, Role, Span, duration, error_lines, line, span
 from tui.formatting import findings as texts
 from tui.state.findings import FindingIndex, key_of
 from tui.views.context import ViewContext, line_named
+from tui.widgets.bars import Caption
 from tui.widgets.drawing import wrapped
-from tui.widgets.text import Caption, TextPane
+from tui.widgets.text import TextPane
 from tui.widgets.upstream import Steady
 from tui.workers.tasks import Handlers, Job, Task
 

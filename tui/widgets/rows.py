@@ -209,7 +209,7 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
             if rows.can_open(key) and rows.is_open(key):
                 self.toggle(key)
             else:
-                self.move_to(rows.above(key))
+                self.move_to(key[:-1])
 
     # Drawing
 

@@ -52,7 +52,7 @@ def parse(text: bytes) -> tuple[Saved, str]:
     kept: dict[str, Any] = {}
     for one in fields(Saved):
         # What is missing, or of another type, is as at first.
-        with contextlib.suppress(KeyError, ValidationError):
+        with contextlib.suppress(KeyError, ValidationError, UnicodeEncodeError):
             kept[one.name] = convert(found[one.name], one.type)
     return Saved(**kept), ""
 

@@ -252,7 +252,7 @@ def make_store(folder: str, *, configuration: str, kind: str) -> str:
     Args:
         folder: The one with the documents, or where the store's own folder is made.
         configuration: The user's configuration folder.
-        kind: "make", "in-place" or "example".
+        kind: "make", "index" (where it lies) or "example".
 
     Returns:
         The root of the store.
@@ -263,7 +263,7 @@ def make_store(folder: str, *, configuration: str, kind: str) -> str:
         FilestoreError: It cannot be made there; nothing is overwritten.
     """
     root = os.path.abspath(folder)
-    if kind == "in-place":
+    if kind == "index":
         Store.create(root, layout="in-place", configuration=configuration).close()
         return root
     root = os.path.join(root, "example_index" if kind == "example" else "file_index")

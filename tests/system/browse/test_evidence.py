@@ -507,6 +507,11 @@ def test_marked_sides_are_whole_files(workspace: Any, opened: Callable[[], Inspe
     assert [(one.name, one.policy, one.command) for one in found.choices] == [
         ("ours", Policy(ours=(finding.path,)), "filestore repair --ours chunked/own.md"),
         ("theirs", Policy(theirs=(finding.path,)), "filestore repair --theirs chunked/own.md"),
+        (
+            "both",
+            Policy(hunks=((finding.path, ("both",)),)),
+            "filestore repair --hunks both:chunked/own.md",
+        ),
     ]
 
 
