@@ -403,24 +403,30 @@ def test_any_query_can_be_looked_for(query):
     assert len(words) <= len(query)
 
 
-def test_a_hit_is_named_by_its_document_and_the_line_of_what_answers():
-    """The score, the document with line or page, the passage with the words that were asked for."""
+def test_a_hit_is_named_by_its_heading_and_its_place_has_a_column():
+    """Title and heading, the passage with the words that were asked for; line or page beside it."""
     lined = hit(document="notes/deep.md", line=57, excerpt="Rename\n  a note", marks=((0, 6),))
-    assert plain([search.hit_row(1, lined)]) == "  1  1.00 notes/deep.md:57  Rename a note"
+    assert plain([search.hit_row(1, lined)]) == "  1 notes/deep.md > Low  Rename a note"
     assert ("Rename", "match") in {(span.text, span.role) for span in search.hit_row(1, lined)}
+    assert plain([search.hit_columns(lined, 90)]).strip() == "notes/deep.md:57"
+    assert search.hit_columns(lined, 89) == ()
     paged = hit(document="report.pdf", page=3, excerpt="What it cost")
-    assert plain([search.hit_row(1, paged)]) == "  1  1.00 report.pdf p. 3  What it cost"
+    assert plain([search.hit_row(1, paged)]) == "  1 report.pdf > Low  What it cost"
+    assert plain([search.hit_columns(paged, 90)]).strip() == "report.pdf p. 3"
     several = hit(document="report.pdf", pages=(3, 4))
-    assert "report.pdf p. 3  " in plain([search.hit_row(1, several)])
-    assert "chunked/a.md/chunk1.md  Some text" in plain([search.hit_row(1, hit())])
+    assert plain([search.hit_columns(several, 90)]).strip() == "report.pdf p. 3"
+    assert "chunked/a.md/chunk1.md > Low  Some text" in plain([search.hit_row(1, hit())])
 
 
 def test_of_a_long_path_its_end_is_shown():
     """Whole names where one fits, and what is left of a name that does not."""
     deep = hit(document="projects/garden/2026/spring/seedlings.md", line=3)
-    assert " …/2026/spring/seedlings.md:3 " in plain([search.hit_row(1, deep)])
+    assert " …/2026/spring/seedlings.md > Low " in plain([search.hit_row(1, deep)])
+    assert plain([search.hit_columns(deep, 90)]).strip() == "…/2026/spring/seedlings.md:3"
     long = hit(document=f"notes/{'a' * 40}-end.md")
-    assert "a-end.md" in plain([search.hit_row(1, long)])
+    assert "a-end.md" in plain([search.hit_columns(long, 90)])
+    # With no room for both, the heading alone.
+    assert plain([search.hit_row(1, long)]) == "  1 Low  Some text of it."
 
 
 def test_a_hit_says_whether_it_can_be_relied_on():
