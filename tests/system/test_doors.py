@@ -307,7 +307,7 @@ TAKEN_AS_IS: Final[dict[str, tuple[Any, Callable[[bytes, Path], Any]]]] = {
 OURS: Final = {
     "what the rest goes through": "core/schema.json_of core/schema.refuse_twice",
     "settings, tried below": "config/settings._table",
-    "settings that were read before": "config/settings._edited server/wire._sidecars",
+    "settings that were read before": "config/written._edited server/wire._sidecars",
     "any error of it is told": "index/_qdrant/folder._loaded"
     " index/_qdrant/folder._PointReader index/_qdrant/server._message",
     "a text that was judged before": "server/agents/entries.at"

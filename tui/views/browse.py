@@ -8,7 +8,7 @@ from textual import on
 from textual.widget import Widget
 
 from filestore import FilestoreError
-from filestore.browse import InspectedStore
+from filestore.browse import InspectedStore, natural_key
 from tui.formatting import MOST_NAMED, all_quoted, count, line
 from tui.formatting.rows import COLUMNS, SORTS
 from tui.formatting.search import KINDS
@@ -273,7 +273,8 @@ class BrowseView(BrowsePage):
 
         def resources(store: InspectedStore) -> list[str]:
             places = map(store.listing.place_of, marked_paths(store, files))
-            return list(dict.fromkeys([*names, *(place[0] for place in places if place)]))
+            found = {*names, *(place[0] for place in places if place)}
+            return sorted(found, key=natural_key)
 
         self.host.task_manager.read(resources, then, group="resources")
 

@@ -421,5 +421,5 @@ class BrowsePage(View):
             self._read_marked(self.detail.map.mark)
 
     def _read_marked(self, then: Callable[[Sequence[str]], None]) -> None:
-        marks = tuple(self.listed.marks)
+        marks = sorted(self.listed.marks, key=str)
         self.host.task_manager.read(lambda store: marked_paths(store, marks), then, group="marked")
