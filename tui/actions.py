@@ -91,19 +91,9 @@ def about(now: ActionContext) -> str:
     return f"about {quoted(named)}" if named else "about"
 
 
-def enrich(now: ActionContext) -> str:
-    """Enrich the resource, or all of them."""
-    return f"enrich {quoted(now.resource)}" if now.resource else "enrich"
-
-
-def refresh(now: ActionContext) -> str:
-    """Make again what is out of date of the resource, or of all of them."""
-    return f"enrich --refresh {quoted(now.resource)}" if now.resource else "enrich --refresh"
-
-
-def similar(now: ActionContext) -> str:
-    """Ask for what is similar to the file, or to the section."""
-    return f"similar {_place(now)}"
+def with_resource(words: str) -> Words:
+    """A command line for the resource, or for all of them."""
+    return lambda now: f"{words} {quoted(now.resource)}" if now.resource else words
 
 
 def _place(now: ActionContext) -> str:
@@ -165,10 +155,8 @@ def no_conflict(now: ActionContext) -> str:
 
 def no_steps(now: ActionContext) -> str:
     """Nothing is there to be applied."""
-    if now.busy:
-        return f"{now.busy} is running: w shows it, x stops it"
-    if now.steps:
-        return ""
+    if now.busy or now.steps:
+        return busy(now)
     if now.planned:
         return "no step is chosen: space chooses one, a all"
     return "no step is chosen: mark findings in Verify and press p"
@@ -377,7 +365,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "show metadata, links, questions, provenance, vectors and hashes", show, footer=40),
     _browse("neighbours", "b", "neighbours",
         "show the nearest texts with their cosine; enter goes there",
-        similar, refusal=no_file, footer=45),
+        lambda now: f"similar {_place(now)}", refusal=no_file, footer=45),
     _browse("family", "c", "tree",
         "show the summaries above a file and what a summary was made from; enter goes there",
         about, refusal=no_file),
@@ -390,19 +378,18 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "the map is for the screen; 'filestore serve' has it for programs", footer=35),
     _browse("enrich", "M", "enrich",
         "make questions (offline: keys) and summaries of the resource; asks first, with the price",
-        enrich, refusal=no_enrich, footer=38, writes=True, asks=True),
+        with_resource("enrich"), refusal=no_enrich, footer=38, writes=True, asks=True),
     _browse("refresh", "R", "refresh",
         "make again the summaries and questions of it that are out of date; asks first, with the "
         "price",
-        refresh, refusal=no_enrich, footer=37, writes=True, asks=True),
+        with_resource("enrich --refresh"), refusal=no_enrich, footer=37, writes=True, asks=True),
     _browse("move", "r", "move",
         "move the file, and write the links to it and in it so that they lead on; asks first",
         lambda now: f"mv {quoted(now.path or 'PATH')} NEW",
         refusal=lambda now: busy(now) or no_file(now), footer=36, writes=True, asks=True),
     _browse("reindex", "I", "re-index",
         "read the originals of what is marked, or of the resource, again, and merge; asks first",
-        lambda now: f"update {quoted(now.resource)}" if now.resource else "update",
-        refusal=busy, writes=True, asks=True),
+        with_resource("update"), refusal=busy, writes=True, asks=True),
     _browse("export", "X", "export",
         "write what is marked, or the resource, in a form of other programs",
         lambda now: f"export FORM TARGET {quoted(now.resource or 'RESOURCE')}", asks=True),

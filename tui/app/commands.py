@@ -40,17 +40,10 @@ class Typed(Struct, frozen=True, kw_only=True):
 MANY: Final = frozenset({"only", "path", "ours", "theirs", "remove"})
 """Options of `repair` that take words until the next option."""
 OPTIONS: Final[dict[str, frozenset[str]]] = {
+    **dict.fromkeys(("sync", "search", "show", "ls", "status", "help", "quit"), frozenset[str]()),
+    **dict.fromkeys(("undo", "redo"), frozenset({"list"})),
     "verify": frozenset({"level"}),
-    "sync": frozenset(),
-    "search": frozenset(),
-    "show": frozenset(),
-    "ls": frozenset(),
-    "status": frozenset(),
     "repair": frozenset({"write-files", "plan", "yes", *MANY}),
-    "undo": frozenset({"list"}),
-    "redo": frozenset({"list"}),
-    "help": frozenset(),
-    "quit": frozenset(),
 }
 """What pages do, and the options that they take; with others, the program does it."""
 ENDLESS: Final = frozenset({"mcp", "serve", "tui", "watch"})
@@ -124,8 +117,7 @@ def completed(text: str, options: Mapping[str, Sequence[str]]) -> str | None:
         actions = [name.partition(" ")[2] for name in options if name.startswith(f"{words[0]} ")]
         found = [*actions, *options.get(_name(words, options), ())]
     matching = (one for one in found if last and one.startswith(last) and " " not in one)
-    word = next(matching, None)
-    return f"{before}{space}{word}" if word is not None else None
+    return next((f"{before}{space}{word}" for word in matching), None)
 
 
 def _name(words: Sequence[str], options: Mapping[str, Sequence[str]]) -> str:
@@ -149,11 +141,11 @@ class Commands(Menus):
     def do_prompt(self) -> None:
         """Type a command."""
         self._with_options(lambda _: None)
-        hint = "a command, a vector id, a path"
-        complete = lambda text: completed(text, self._known)  # noqa: E731 - one place asks
-        self.push_screen(
-            PromptScreen(":", hint=hint, earlier=self.prompts, complete=complete), self._typed
+        hint, earlier = "a command, a vector id, a path", self.prompts
+        prompt = PromptScreen(
+            ":", hint=hint, earlier=earlier, complete=lambda text: completed(text, self._known)
         )
+        self.push_screen(prompt, self._typed)
 
     def _with_options(self, then: Callable[[Mapping[str, Sequence[str]]], None]) -> None:
         """Call a function with the options of every command."""

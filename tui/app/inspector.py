@@ -349,19 +349,13 @@ class Inspector(Commands):
 
         self.task_manager.read(InspectedStore.next_undo_redo, take_next_undo, group="next undo")
 
-        def take_no_enrich(why: str) -> None:
-            self.no_enrich = why
-
         self.task_manager.read(
             InspectedStore.why_not_enriched,
-            take_no_enrich,
+            partial(setattr, self, "no_enrich"),
             group="no enrich",
             failed=lambda _: None,
         )
-
-        def note_generation(generation: int) -> None:
-            self._generation = generation
-
+        note_generation = partial(setattr, self, "_generation")
         self.task_manager.read(_generation, note_generation, group="generation")
 
     def _take_status(self, status: "Status") -> None:

@@ -10,13 +10,7 @@ from urllib.parse import quote
 from msgspec.structs import replace
 
 from filestore import Finding
-from filestore.browse import (
-    InspectedStore,
-    opened_at,
-    program_for,
-    run_program,
-    shown_path,
-)
+from filestore.browse import InspectedStore, opened_at, program_for, run_program, shown_path
 from tui import actions
 from tui.actions import ActionContext, Place
 from tui.app.frame import Frame
@@ -239,15 +233,11 @@ class Menus(Frame):
         path = self.findings.index.moved_to(path) or path
         now = replace(self.action_context(), path=path)
         refused = actions.refusal(actions.find("everywhere", "edit"), now)
-        if refused:
-            self.notify(refused, severity="warning")
-            return
-        if not os.path.lexists(os.path.join(self.root, path)):
-            self.notify(f"{path} is gone: there is nothing to edit", severity="warning")
-            return
+        if not refused and not os.path.lexists(os.path.join(self.root, path)):
+            refused = f"{path} is gone: there is nothing to edit"
         command = program_for(path, self.options.environment)
-        if command.problem:
-            self.notify(command.problem, severity="warning")
+        if refused or command.problem:
+            self.notify(refused or command.problem, severity="warning")
             return
         if command.warning:
             self.notify(command.warning, severity="warning")

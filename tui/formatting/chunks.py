@@ -119,8 +119,7 @@ def hidden_lines(text: str) -> list[Line]:
     hidden = len(text) - len(first_part(text))
     if not hidden:
         return []
-    more = f"… {count(hidden, 'character')} more: press o for the whole file"
-    return [(), line(more, "warning")]
+    return [(), line(f"… {count(hidden, 'character')} more: press o for the whole file", "warning")]
 
 
 def raw_lines(about: "About") -> list[Line]:
@@ -178,8 +177,7 @@ def _provenance(about: "About") -> list[Line]:
         lines.append(field("sections", f"{len(about.sections):,}"))
         lines.append((span(f"{'state':<11}", "quiet"), *_state(about)))
         return lines
-    known = shown_path(about.source) if about.source else "none known"
-    lines = [field("source", known)]
+    lines = [field("source", shown_path(about.source) if about.source else "none known")]
     if about.pages:
         lines.append(field("pages", pages_words(about.pages)))
     if about.headings:
@@ -267,12 +265,7 @@ def resource_head(about: "AboutResource", found: Mapping[str, int], what: str) -
     source = f"  {shown_path(about.source)}" if about.source else ""
     return [
         line(shown_path(about.resource) or "(no resource)", "title"),
-        (
-            span(count(about.chunks, what)),
-            span(source, "quiet"),
-            Span("  "),
-            *severity_marks(found),
-        ),
+        (span(count(about.chunks, what)), span(f"{source}  ", "quiet"), *severity_marks(found)),
     ]
 
 

@@ -423,8 +423,7 @@ def sides_title(sides: "Sides", hunk: int = 0) -> Line:
 
 def wanted_side(sides: "Sides", side: str) -> "SideChoice | None":
     """The choice of a side; None where it is none."""
-    names = SIDES.get(side, ())
-    return next((choice for choice in sides.choices if choice.name in names), None)
+    return next((one for one in sides.choices if one.name in SIDES.get(side, ())), None)
 
 
 def _key_line(*pairs: tuple[str, str]) -> Line:

@@ -177,12 +177,11 @@ def kind_line(
 ) -> Line:
     """The row above the steps of one kind."""
     texts = KINDS[kind]
-    numbers = f"{chosen:,} of {total:,}"
     return (
         Span(arrow(is_open=is_open, ascii_only=ascii_only), "quiet"),
         span(f"{box(chosen, total)} ", "key"),
         span(texts.title, "title"),
-        span(f"  {numbers}"),
+        span(f"  {chosen:,} of {total:,}"),
         *((span("  writes files", "warning"),) if texts.truth else ()),
     )
 
@@ -279,15 +278,12 @@ def kind_lines(kind: str, steps: Sequence[Step], *, chosen: int) -> list[Line]:
         gone = f", {removed:,} removed" if removed else ""
         writes = f"{count(written, 'file')}{gone}"
         writes = writes if written or removed else "files, known only when it is done"
-    found = [
+    return [
         line(texts.title, "title"),
         line(f"{chosen:,} of {count(len(steps), 'step')} chosen", "quiet"),
         field("writes", writes),
         field("reads", f"{sum(step.read_bytes for step in steps):,} bytes"),
         field("repairs", ", ".join(dict.fromkeys(code for step in steps for code in step.codes))),
-    ]
-    return [
-        *found,
         line(""),
         line("space chooses all of them, or none; enter opens or closes the group"),
     ]

@@ -11,17 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Literal
 
 from filestore.browse import KINDS, shown_path
-from tui.formatting import (
-    Line,
-    Role,
-    Span,
-    count,
-    field,
-    line,
-    more_lines,
-    shortened,
-    span,
-)
+from tui.formatting import Line, Role, Span, count, field, line, more_lines, shortened, span
 from tui.formatting.findings import diff_lines
 
 if TYPE_CHECKING:
@@ -109,10 +99,7 @@ def undo_lines(result: "UndoResult | None", *, side: Side) -> list[Line]:
         (result.removed, "removed"),
     )
     parts = [f"{count(number, 'file')} {became}" for number, became in numbers if number]
-    found = [
-        line(message, "title"),
-        line(", ".join(parts) or "its files were already like that"),
-    ]
+    found = [line(message, "title"), line(", ".join(parts) or "its files were already like that")]
     found += [line(f"  {shown_path(path)}") for path in result.paths[:_SHOWN]]
     found += more_lines(len(result.paths), _SHOWN)
     found += _embedded(result.embedded, result.reused, result.problem)

@@ -11,15 +11,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct, field
 
 from filestore import Finding
-from filestore.browse import (
-    CHUNKS,
-    CatalogNewerError,
-    Measure,
-    Row,
-    StorePath,
-    Tree,
-    shown_path,
-)
+from filestore.browse import CHUNKS, CatalogNewerError, Measure, Row, StorePath, Tree, shown_path
 from tui.formatting import Line, Role, Span, arrow, count, cut, error_lines, line, span
 from tui.formatting.findings import SEVERITY, place_of
 

@@ -96,8 +96,7 @@ def other_mode(text: str) -> str:
     if not has_mode(text):
         return ""
     asked, mode = parse_query(text, MODES[0])
-    wanted = next_mode(mode)
-    return next(prefix for prefix, name in _PREFIXES.items() if name == wanted) + asked
+    return next(prefix for prefix, name in _PREFIXES.items() if name == next_mode(mode)) + asked
 
 
 def as_begun(query: str) -> str:

@@ -290,10 +290,7 @@ class BrowseView(BrowsePage):
         # Keys pressed before the answer are counted for the next question.
         self._steps += by
         path, steps = self.detail.path or self._path, self._steps
-        part, what = (
-            self.detail.part,
-            "section" if self.host.findings.tree.has_sections else "chunk",
-        )
+        part, has_sections = self.detail.part, self.host.findings.tree.has_sections
 
         def go(found: tuple[str, int]) -> None:
             """Show the chunk, or the section, that was found."""
@@ -301,6 +298,7 @@ class BrowseView(BrowsePage):
             if found != (path, 0):
                 self._open(Target(path=found[0]), found[1])
             else:
+                what = "section" if has_sections else "chunk"
                 self.host.notify(f"this is the {'last' if steps > 0 else 'first'} {what}")
 
         def fail(error: FilestoreError) -> None:

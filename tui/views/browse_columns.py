@@ -20,11 +20,7 @@ from tui.formatting import Line, line
 from tui.formatting import rows as texts
 from tui.formatting.rows import folder_above, is_folder, own_name
 from tui.state.rows import Document, Pending, TreeRows, Way
-from tui.views.browse_rows import (
-    Below,
-    TreeList,
-    marked_line,
-)
+from tui.views.browse_rows import Below, TreeList, marked_line
 from tui.views.context import Target, ViewContext
 from tui.widgets.rows import VirtualRows
 
@@ -263,16 +259,12 @@ class ResourceRows(TreeList):
             if self.has_sections:
                 # The sections of a document are numbered one after the other.
                 before = self._read.get(key - 1)
-                goes_on = before is not None and (before.path, before.headings) == (
-                    read.path,
-                    read.headings,
-                )
-                shown = replace(shown, goes_on=goes_on)
+                place = before and (before.path, before.headings)
+                shown = replace(shown, goes_on=place == (read.path, read.headings))
             else:
                 shown = replace(shown, findings=index.of_row(read.path), by_title=by_title)
             if resource is not None and len(way) > 2 and isinstance(way[-2], Document):
-                below = f"{name}/{texts.document_name(read, resource)}"
-                shown = replace(shown, name=below)
+                shown = replace(shown, name=f"{name}/{texts.document_name(read, resource)}")
             return read, shown
         if resource is None:
             return None
@@ -349,11 +341,9 @@ class ResourceRows(TreeList):
         measure, found = self._measures.get(name), self.host.findings.index
         value: Any = 0
         if by == "title":
-            read = self._read.get(name, row)
-            value = (read.title or own_name(name)).casefold()
+            value = (self._read.get(name, row).title or own_name(name)).casefold()
         elif by in ("size", "date"):
-            value = (measure.size_bytes or 0, measure.day)[by == "date"] if measure else None
-            value = value if measure else (0, "")[by == "date"]
+            value = ((measure.size_bytes or 0, measure.day) if measure else (0, ""))[by == "date"]
         elif by == "sections":
             value = row.children
         elif by == "drift":
@@ -377,6 +367,7 @@ class ResourceRows(TreeList):
 
         self._ask(lambda store: store.listing.counts(), take, "counts")
 
+    @on(VirtualRows.Marked)
     def show_count(self) -> None:
         """Show how much there is, how much is marked, and what is not indexed."""
         if self._filtering is not None:
@@ -397,10 +388,6 @@ class ResourceRows(TreeList):
         how_many = [counts] if self._absence is None else []
         marked = [marked_line(len(self.rows.marks))] if self.rows.marks else []
         self.caption.show([*problem, *how_many, *marked, *self.index_lines()])
-
-    @on(VirtualRows.Marked)
-    def _marked(self) -> None:
-        self.show_count()
 
     def index_lines(self) -> list[Line]:
         """How many files are not indexed, and the key that indexes them; nothing where all are."""

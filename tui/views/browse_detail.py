@@ -152,11 +152,7 @@ class Detail(Vertical):
 
     def take_focus(self) -> None:
         """Let the keys go to what is shown."""
-        parts = {
-            "map": self.map,
-            "family": self.family.rows,
-            "neighbours": self.neighbours,
-        }
+        parts = {"map": self.map, "family": self.family.rows, "neighbours": self.neighbours}
         # At once: the next key may be here already.
         self.screen.set_focus(parts.get(self.section, self.reader))
 
@@ -204,10 +200,6 @@ class Detail(Vertical):
     @on(Input.Submitted, "#browse-find")
     def _found(self, event: Input.Submitted) -> None:
         event.stop()
-
-    @on(TextPane.Moved)
-    def _match_moved(self) -> None:
-        self.draw_sections()
 
     # What is shown
 
@@ -295,6 +287,7 @@ class Detail(Vertical):
             if timer is not None:
                 timer.stop()
 
+    @on(TextPane.Moved)
     def draw_sections(self) -> None:
         """Draw the names of the sections, the current one in brackets."""
         found = texts.section_labels(self.section)
@@ -315,8 +308,9 @@ class Detail(Vertical):
             self._draw_nothing()
             self.map.select()
         else:
-            section, width = self._way, self._width
-            moved_to, last = self._host.findings.index.moved_to, self._shown_path
+            section, width = self._way, self.reader.text_width or UNSEEN_WIDTH
+            moved_to = self._host.findings.index.moved_to
+            last = self.about.path if self.about is not None else ""
 
             def prepare(store: InspectedStore) -> Prepared:
                 if target.resource is not None:
@@ -335,10 +329,6 @@ class Detail(Vertical):
     def _way(self) -> str:
         return self.section if self.section in ("raw", "facts") else "text"
 
-    @property
-    def _width(self) -> int:
-        return self.reader.text_width or UNSEEN_WIDTH
-
     def _clear(self) -> None:
         """Show no file, and no resource."""
         self.about = self._about_resource = None
@@ -349,11 +339,6 @@ class Detail(Vertical):
 
     def _draw_nothing(self) -> None:
         self.reader.show(self._nothing(), key="nothing")
-
-    @property
-    def _shown_path(self) -> str:
-        """Of the file that is shown."""
-        return self.about.path if self.about is not None else ""
 
     def _draw_resource(self) -> None:
         about, prepared = self._about_resource, self._prepared

@@ -410,7 +410,7 @@ class BrowsePage(View):
             return False
         self._is_searching = False
         self.remove_class("-searching")
-        self.search.leave()
+        self.search.display = False
         self._tree.display = True
         self.detail.find = ()
         self._mark_on_map()

@@ -131,8 +131,7 @@ class TreeList(Vertical):
     def changed(self) -> None:
         """Draw the rows again: some came, or went."""
         self.rows.changed()
-        self.show_count()
-        self.post_message(self.Pointed())
+        self._toggled()
 
     @on(VirtualRows.Toggled)
     def _toggled(self) -> None:

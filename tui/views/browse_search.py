@@ -148,10 +148,6 @@ class BrowseSearch(Vertical):
             self.input.earlier = [*earlier, self._typed][-MOST_EARLIER:]
             self._ask()
 
-    def leave(self) -> None:
-        """Go away."""
-        self.display = False
-
     def change_mode(self) -> None:
         """Change the mode, and search again if the box holds the last query."""
         typed = self.input.value

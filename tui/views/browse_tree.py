@@ -17,13 +17,7 @@ from tui.formatting import rows as texts
 from tui.formatting.rows import is_folder, way_of
 from tui.state.rows import Document, Way
 from tui.views.browse_columns import ResourceRows
-from tui.views.browse_rows import (
-    Located,
-    Renewed,
-    located,
-    matches,
-    renewed,
-)
+from tui.views.browse_rows import Located, Renewed, located, matches, renewed
 from tui.views.context import Target, ViewContext
 
 if TYPE_CHECKING:
@@ -208,8 +202,7 @@ class BrowseTree(ResourceRows):
             return
         if self._filtering is None:
             self._filtering = self.set_interval(
-                FILTERING_S,
-                lambda: self.caption.show([texts.filtering_line(self.filter)]),
+                FILTERING_S, lambda: self.caption.show([texts.filtering_line(self.filter)])
             )
 
         def bad_filter(error: FilestoreError) -> None:

@@ -309,23 +309,21 @@ class RepairView(View):
             if self._rows is not None:
                 self.host.notify("the steps are still being counted", severity="warning")
             return
-        plan = self._chosen.plan
         if self.host.read_only:
             self.host.notify(self.host.read_only, severity="warning")
-        elif not plan.steps:
-            self.host.notify("no applicable step is chosen", severity="warning")
-        else:
-            lines: list[Line] = []
-            if self._stale:
-                stale = f"{self._stale}: steps that no longer apply are skipped and reported"
-                lines.append(line(stale, "warning"))
-            shown = texts.question_lines(plan.steps, most=MOST_NAMED)
-            kept = line("files are backed up first: u undoes all of it", "note")
-            lines += [*shown, kept] if shown else [line("only the sidecar is written")]
-            removed = [path for step in plan.steps for path in texts.removed_by(step)]
-            question = ConfirmScreen(texts.scope(plan), lines, removes=len(removed))
-            command = self.command()
-            self.app.push_screen(question, lambda yes: self._apply(plan, command) if yes else None)
+            return
+        plan = self._chosen.plan
+        lines: list[Line] = []
+        if self._stale:
+            stale = f"{self._stale}: steps that no longer apply are skipped and reported"
+            lines.append(line(stale, "warning"))
+        shown = texts.question_lines(plan.steps, most=MOST_NAMED)
+        kept = line("files are backed up first: u undoes all of it", "note")
+        lines += [*shown, kept] if shown else [line("only the sidecar is written")]
+        removed = [path for step in plan.steps for path in texts.removed_by(step)]
+        question = ConfirmScreen(texts.scope(plan), lines, removes=len(removed))
+        command = self.command()
+        self.app.push_screen(question, lambda yes: self._apply(plan, command) if yes else None)
 
     def _apply(self, plan: "Plan", command: str) -> None:
         title = f"repair, {count(len(plan.steps), 'step')}"

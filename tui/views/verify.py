@@ -235,8 +235,7 @@ class VerifyView(View):
 
     def do_sort(self) -> None:
         """Go on to the next order."""
-        at = ORDERS.index(self._rows.order)
-        self._rows.order = ORDERS[(at + 1) % len(ORDERS)]
+        self._rows.order = ORDERS[(ORDERS.index(self._rows.order) + 1) % len(ORDERS)]
         self._take_up()
 
     def do_evidence(self) -> None:

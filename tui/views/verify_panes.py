@@ -102,11 +102,8 @@ class EvidenceLoader:
             return
         before, self._evidence = self._evidence, evidence
         self._draw()
-        is_same = before is not None and (before.indexed_hash, before.disk_hash) == (
-            evidence.indexed_hash,
-            evidence.disk_hash,
-        )
-        if not is_same:
+        hashes = before and (before.indexed_hash, before.disk_hash)
+        if hashes != (evidence.indexed_hash, evidence.disk_hash):
             self._problems = []
             tree = self._host.findings.tree
             is_text = finding.path.endswith(".md") or tree.has_sections
@@ -153,10 +150,7 @@ class EvidenceLoader:
 
         self._host.task_manager.ask(
             Job(name="neighbours", arguments=arguments),
-            Handlers(
-                then=take_neighbours,
-                failed=partial(self._missed, finding),
-            ),
+            Handlers(then=take_neighbours, failed=partial(self._missed, finding)),
             group=f"evidence neighbours {'now' if now else 'then'}",
         )
 
@@ -245,12 +239,8 @@ class VerifyRun:
 
     def _end(self, checked: "Checked", found: tuple[FindingIndex, bool]) -> None:
         self._has_begun = True
-        coverage = texts.Coverage(
-            level=checked.level,
-            at=_now(),
-            checked=checked.checked,
-            not_checked=checked.not_checked,
-        )
+        left, level = checked.not_checked, checked.level
+        coverage = texts.Coverage(level=level, at=_now(), checked=checked.checked, not_checked=left)
         self._host.findings.replace(found[0], coverage, clean=found[1])
         self._host.findings_changed()
 
