@@ -64,7 +64,7 @@ HEAVY: Final = (
 )
 """What costs time to load and most commands do not need."""
 
-REACHED_INTO: Final[set[tuple[str, str]]] = set()
+REACHED_INTO: Final = {("tui/workers/commands", "filestore.cli._parser")}
 """Private modules that one module outside their package uses."""
 
 SPEAKING: Final = (

@@ -361,10 +361,7 @@ def undo_or_redo(
         else:
             group = named(originals, identifier)
         change = None if group is None else KeptChange(root, originals, group, wanted)
-        in_conflict = set(map(snapshot.places.tree.store_path, unmerged(snapshot.places.chunked)))
-        # What was chosen in a file in conflict is undone while git waits, and nothing else.
-        if change is None or change.edited() or not in_conflict.issuperset(change.links):
-            refuse_during_operation(snapshot.places.root)
+        _refuse_while_git_waits(snapshot.places, change)
         if change is None or group is None:
             return None
         replaced = _put(snapshot.places, change)
@@ -388,6 +385,13 @@ def undo_or_redo(
         problem=report.problem if report else None,
         wanted=wanted,
     )
+
+
+def _refuse_while_git_waits(places: Places, change: KeptChange | None) -> None:
+    """What was chosen in a file in conflict is undone while git waits, and nothing else."""
+    in_conflict = set(map(places.tree.store_path, unmerged(places.chunked)))
+    if change is None or change.edited() or not in_conflict.issuperset(change.links):
+        refuse_during_operation(places.root)
 
 
 def _chosen(root: int, originals: Originals, wanted: State) -> Group | None:

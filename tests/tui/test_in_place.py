@@ -188,8 +188,7 @@ def test_only_links_are_written_in_documents(folder):
         await onlooker.press("u", words="undo 000001")
         await onlooker.press("y")
         await onlooker.until(lambda: "[[Beans]]" in (root / "Home.md").read_text())
-        await onlooker.press(":", *"add x", "enter")
-        await onlooker.told("'add' has nothing to bring in")
+        await onlooker.press(":", *"add x", "enter", words="'add' has nothing to bring in")
 
     look(folder, act, size=(160, 40))
 
@@ -203,15 +202,16 @@ def test_a_note_is_moved_with_its_links_and_back(folder):
         app = onlooker.app
         await to_beans(onlooker)
         await onlooker.press("r", words="move garden/Beans.md to")
-        await onlooker.press(*"Home.md", "enter")
-        await onlooker.told("Home.md is there already")
+        await onlooker.press(*"Home.md", "enter", words="Home.md is there already")
+        await onlooker.press("escape")
         await onlooker.press("r", words="move garden/Beans.md to")
         await onlooker.press(*"beds/Runner.md", "enter", words="+The [[Runner]], and the list.")
         assert (root / "garden" / "Beans.md").exists()
         await onlooker.press("y")
         await onlooker.until(lambda: (root / "beds" / "Runner.md").exists())
-        await onlooker.told("moved to beds/Runner.md")
-        assert app.commands_done[-1][1] == "filestore mv garden/Beans.md beds/Runner.md"
+        await onlooker.read("to undo it: filestore undo 000001")
+        await onlooker.press("escape")
+        assert app.commands_done[-1][1] == "filestore mv --yes garden/Beans.md beds/Runner.md"
         assert "[[Runner]]" in (root / "Home.md").read_text()
         await onlooker.press("u", words="undo 000001")
         await onlooker.press(*"yes", "enter")

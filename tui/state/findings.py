@@ -98,7 +98,7 @@ class FindingIndex:
                 counts[finding.severity] += 1
         return counts
 
-    def below(self, folder: str) -> Sequence[Finding]:
+    def inside(self, folder: str) -> Sequence[Finding]:
         """What is known of a folder and of files in it; also of what was moved away."""
         start = f"{folder}/"
         return [

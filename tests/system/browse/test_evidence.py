@@ -533,7 +533,7 @@ def test_what_git_has_unmerged_is_gits_to_resolve(
         workspace.git("merge", "-q", "other")
     store = opened()
     marked = store.sides(Finding(code="conflict-markers", path="chunked/own.md", detail="marks"))
-    assert [one.policy for one in marked.choices] == [None, None]
+    assert [one.name for one in marked.choices] == ["ours", "theirs", "both"]
     path.write_text("A text without any mark.\n")
     found = store.sides(told(store, "conflict-markers"))
     assert (found.base, found.ours, found.theirs) == ("Base.\n", "Ours.\n", "Theirs.\n")
