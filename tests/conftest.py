@@ -71,7 +71,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what is long, and what is about safety, before one of the marks is asked for."""
     for item in items:
-        if item.nodeid in long_tests():
+        if item.nodeid in long_tests() or item.get_closest_marker("exhaustive"):
             item.add_marker("long")
         if is_about_safety(item.nodeid):
             item.add_marker("safety")

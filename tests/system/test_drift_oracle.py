@@ -6,7 +6,7 @@ say has to be the same. Then the store is repaired: nothing is left but what nee
 repairing again does nothing, and the sidecar is what one made from scratch would be: ids, hits and
 scores.
 
-``pytest -m exhaustive`` runs some 150 histories, ``FILESTORE_EXAMPLES=20000 pytest -m ""
+``pytest -m long`` runs some 150 histories, ``FILESTORE_EXAMPLES=20000 pytest -m ""
 tests/system/test_drift_oracle.py`` as many as it says.
 """
 
