@@ -353,3 +353,23 @@ def test_originals_that_are_not_followed(workspace: Any, watch: Callable[..., Wa
     assert watching.event()["remaining"] == {"source-modified": 1}
     assert workspace.truth() == before
     assert watching.end() == 0
+
+
+def test_an_interruption_that_was_answered_leaves_the_exit_code(tmp_path: Path) -> None:
+    """Python would die of the signal if it had arrived while a dataclass was being made."""
+    answered = (
+        "from filestore import cli\n"
+        "def main():\n"
+        "    try:\n"
+        "        exec('raise KeyboardInterrupt')\n"
+        "    except KeyboardInterrupt:\n"
+        "        return 3\n"
+        "cli.main = main\n"
+    )
+    (tmp_path / "sitecustomize.py").write_text(answered)
+    ended = subprocess.run(
+        [sys.executable, "-m", "filestore"],
+        env=os.environ | {"PYTHONPATH": f"{tmp_path}{os.pathsep}{CHECKOUT}"},
+        check=False,
+    )
+    assert ended.returncode == 3
