@@ -118,6 +118,7 @@ def scrubbed_environment(
         "HOME": str(home),
         "XDG_CONFIG_HOME": str(home / "configuration"),
         "NO_COLOR": "1",
+        "TERM": "xterm-256color",
         "LC_ALL": "C.UTF-8",
     }
     with pytest.MonkeyPatch.context() as patch:

@@ -4,7 +4,7 @@
 
 The sentence of a key is the docstring of its field, or of the property that gives it. They become
 the tables of JSON.md, below each heading or mark ``<!-- NAME -->``, and `server/schema.json`. The
-docstrings of the public names become API.md.
+docstrings of the public names become API.md, the actions of the inspector tui/KEYS.md.
 """
 
 import ast
@@ -28,11 +28,13 @@ import filestore
 from filestore.core.errors import FilestoreError
 from filestore.core.findings import FromIndex
 from filestore.core.schema import JsonObject, Problem, keys
+from tui import actions
 
 ROOT: Final = Path(__file__).parent.parent
 DOCUMENT: Final = ROOT / "JSON.md"
 API: Final = ROOT / "API.md"
 SCHEMA: Final = ROOT / "filestore" / "server" / "schema.json"
+KEYS: Final = ROOT / "tui" / "KEYS.md"
 _WORDS: Final = {"string": "text", "number": "number", "boolean": "flag"}
 _SECTION: Final = re.compile(r"^### .*(?:\n(?!###? ).*)*", re.MULTILINE)
 _PUBLIC: Final = """# The public names of `filestore`
@@ -419,15 +421,57 @@ def _as_markdown(docstring: str) -> str:
     return "\n\n".join(parts).replace("``", "`")
 
 
+_PLACES: Final[tuple[tuple[actions.Place, str], ...]] = (
+    ("everywhere", "On every page"),
+    ("lists", "In every list"),
+    ("browse", "Browse"),
+    ("verify", "Verify"),
+    ("repair", "Repair"),
+)
+_SOMEWHERE: Final = actions.ActionContext(
+    path="PATH",
+    codes=("CODE",),
+    paths=("PATH",),
+    can_undo="ID",
+    can_redo="ID",
+    level="LEVEL",
+    query="WORDS",
+    truth=True,
+)
+
+
+def page_of_keys() -> str:
+    """KEYS.md as it is to be."""
+    parts = [
+        "# Keys of the inspector",
+        "",
+        "Written from the table of actions, `tui/actions.py`, by `python tests/reference.py`.",
+        "Every action names the command line that does the same, or why there is none.",
+    ]
+    for place, title in _PLACES:
+        parts += ["", f"## {title}", "", "| Keys | Does | On the command line |", "|---|---|---|"]
+        for action in actions.of_place(place):
+            keys = " ".join(_as_code(actions.key_label(key)) for key in action.keys)
+            line = actions.command_line(action, _SOMEWHERE)
+            same = _as_code(line) if line else f"– {action.no_command}"
+            parts.append(f"| {keys} | {action.help} | {same} |")
+    return "\n".join([*parts, ""])
+
+
+def _as_code(text: str) -> str:
+    escaped = text.replace("|", "\\|")
+    return f"`` {escaped} ``" if "`" in escaped else f"`{escaped}`"
+
+
 def made() -> dict[Path, str]:
-    """The three files as they are to be."""
+    """The files as they are to be."""
     shapes = {name: described(kind) for name, kind in kinds().items()}
     text = document(DOCUMENT.read_text(encoding="utf-8"), shapes)
     lines = (
         f"{json.dumps(name)}: {json.dumps(one, ensure_ascii=False)}" for name, one in shapes.items()
     )
     data = '{"$defs": {\n' + ",\n".join(lines) + "\n}}\n"
-    return {DOCUMENT: text, SCHEMA: data, API: public_page()}
+    return {DOCUMENT: text, SCHEMA: data, API: public_page(), KEYS: page_of_keys()}
 
 
 if __name__ == "__main__":

@@ -64,7 +64,7 @@ HEAVY: Final = (
 )
 """What costs time to load and most commands do not need."""
 
-REACHED_INTO: Final[set[tuple[str, str]]] = set()
+REACHED_INTO: Final = {("tui/workers/commands", "filestore.cli._parser")}
 """Private modules that one module outside their package uses."""
 
 SPEAKING: Final = (
@@ -628,8 +628,8 @@ def test_a_layout_is_asked_and_not_known_by_its_name() -> None:
 
 def _names_a_layout(node: ast.Compare | ast.MatchValue) -> bool:
     """Whether `layout`, or the name of one, is compared with the name of a layout."""
-    if isinstance(node, ast.match_case):
-        return any(isinstance(one, ast.Constant) and one.value in LAYOUTS for one in ast.walk(node))
+    if isinstance(node, ast.MatchValue):
+        return isinstance(node.value, ast.Constant) and node.value.value in LAYOUTS
     sides = [node.left, *node.comparators]
     names = {one.value for one in sides if isinstance(one, ast.Constant)}
     return bool(names & LAYOUTS.keys()) and any("layout" in ast.unparse(one) for one in sides)

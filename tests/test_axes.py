@@ -57,6 +57,7 @@ AXES: Final = {
         known_in=(
             "filestore/index/",
             "filestore/config/settings",  # the table of kinds, and its two keys
+            "filestore/config/written",
             "filestore/sidecar/vector_",
             "filestore/sync/switching",  # from one home to another
             "filestore/cli/models",  # the command that chooses

@@ -24,7 +24,7 @@ from filestore import chunking, extract
 from filestore.catalog import _schema
 from filestore.chunks import chunk_file, frontmatter, resource_record
 from filestore.cli import _parser
-from filestore.config import settings
+from filestore.config import settings, written
 from filestore.core.errors import DISTRIBUTION, PACKAGES, UPGRADE
 from filestore.embed import Choice, cache, open_embedder, pack
 from filestore.fulltext import ANALYSIS
@@ -314,7 +314,7 @@ def test_links_lead_somewhere(name: str) -> None:
 
 def settings_keys() -> list[str]:
     """Every key of a settings file, with its table."""
-    table = tomllib.loads(settings.serialize(settings.Settings()).decode())
+    table = tomllib.loads(written.serialize(settings.Settings()).decode())
     names = [
         f"{key}.{inner}" if isinstance(value, dict) else key
         for key, value in table.items()
@@ -338,7 +338,7 @@ def test_format_defines_the_term_once(term: str) -> None:
 def test_format_shows_the_settings_that_are_written() -> None:
     """The settings file in FORMAT.md is the one that `init` writes."""
     (block,) = blocks("FORMAT.md", "toml")
-    assert block.content.encode() == settings.serialize(settings.Settings())
+    assert block.content.encode() == written.serialize(settings.Settings())
 
 
 def test_format_shows_a_chunk_file_as_written() -> None:
@@ -415,13 +415,6 @@ def test_changelog_starts_with_what_is_unreleased() -> None:
     title, _, section = text_of("CHANGELOG.md").partition("\n## ")[2].partition("\n")
     assert title == "Unreleased"
     assert "\n- " in section
-
-
-def test_the_page_of_keys_is_the_table_of_actions() -> None:
-    """`tui/KEYS.md` is what the inspector itself says of its keys."""
-    from tui.actions import page
-
-    assert text_of("tui/KEYS.md") == page(), "python -m tui.actions > tui/KEYS.md"
 
 
 def _texts_a_person_reads() -> list[Path]:

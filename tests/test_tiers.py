@@ -58,7 +58,7 @@ def places(request: pytest.FixtureRequest) -> set[str]:
     """Each file with a test in this run, and the folders around it."""
     names = {item.nodeid.partition("::")[0] for item in request.session.items}
     found = names | {str(parent) for name in names for parent in PurePosixPath(name).parents}
-    is_ordinary = request.config.option.markexpr == "not long"
+    is_ordinary = request.config.option.markexpr == "not long and not exhaustive"
     if not (is_ordinary and {"tests/contract", SYSTEM, "tests/tui", "tests/unit"} <= found):
         pytest.skip("only a run of all ordinary tests tells")
     return found

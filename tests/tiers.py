@@ -84,7 +84,7 @@ def main() -> int:
         stopwatch = Stopwatch()
         # What is marked in its file is long anyway; what is only in the list is measured again.
         LIST.write_text("", "utf-8")
-        pytest.main(["-q", "-m", "not long and not model"], plugins=[stopwatch])
+        pytest.main(["-q", "-m", "not long and not exhaustive and not model"], plugins=[stopwatch])
         seconds = dict(stopwatch.seconds)
         if times:
             Path(times).write_text(json.dumps(seconds), "utf-8")

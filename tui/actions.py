@@ -1,12 +1,11 @@
 """Every action of the inspector, once: keys, help, command line, and when it is unavailable.
 
-Bindings, footer, help, palette, command log and documentation are made from this table and the
+Bindings, footer, help, command log and documentation are made from this table and the
 screen's state when a key is pressed. Pure. One rule: an action has a command line that does the
 same, or the reason why there is none; a refusal says what to do instead, or which key shows why.
-`python -m tui.actions > tui/KEYS.md` writes the page of the keys.
+`tests/reference.py` writes KEYS.md of it.
 """
 
-import sys
 from collections.abc import Callable
 from typing import Any, Final, Literal
 
@@ -92,19 +91,9 @@ def about(now: ActionContext) -> str:
     return f"about {quoted(named)}" if named else "about"
 
 
-def enrich(now: ActionContext) -> str:
-    """Enrich the resource, or all of them."""
-    return f"enrich {quoted(now.resource)}" if now.resource else "enrich"
-
-
-def refresh(now: ActionContext) -> str:
-    """Make again what is out of date of the resource, or of all of them."""
-    return f"enrich --refresh {quoted(now.resource)}" if now.resource else "enrich --refresh"
-
-
-def similar(now: ActionContext) -> str:
-    """Ask for what is similar to the file, or to the section."""
-    return f"similar {_place(now)}"
+def with_resource(words: str) -> Words:
+    """A command line for the resource, or for all of them."""
+    return lambda now: f"{words} {quoted(now.resource)}" if now.resource else words
 
 
 def _place(now: ActionContext) -> str:
@@ -147,7 +136,8 @@ def no_file(now: ActionContext) -> str:
 
 def no_finding(now: ActionContext) -> str:
     """There is no finding to plan for."""
-    return "" if now.codes or now.marked else "nothing is marked and no finding is under the cursor"
+    is_some = now.codes or now.paths or now.marked
+    return "" if is_some else "nothing is marked and no finding is under the cursor"
 
 
 def useless(command: str) -> str:
@@ -165,10 +155,8 @@ def no_conflict(now: ActionContext) -> str:
 
 def no_steps(now: ActionContext) -> str:
     """Nothing is there to be applied."""
-    if now.busy:
-        return f"{now.busy} is running: w shows it, x stops it"
-    if now.steps:
-        return ""
+    if now.busy or now.steps:
+        return busy(now)
     if now.planned:
         return "no step is chosen: space chooses one, a all"
     return "no step is chosen: mark findings in Verify and press p"
@@ -197,7 +185,7 @@ class Action(Struct, frozen=True, kw_only=True):
     keys: tuple[str, ...]
     """As Textual names them; the first one is shown."""
     title: str
-    """A word or two, for the footer and the palette."""
+    """A word or two, for the footer and the help."""
     help: str
     """A sentence without its full stop."""
     place: Place
@@ -322,7 +310,8 @@ ACTIONS: Final[tuple[Action, ...]] = (
     _everywhere("log", "at", "log", "show the command lines of everything done", _LOOKS),
     _everywhere("errors", "E", "errors", "show errors in full", _LOOKS),
     _everywhere("copy", "y", "copy",
-        "copy path, vector id, text or command line; in Browse, the paths of what is marked",
+        "copy path, absolute path, path:line, Markdown link, vector id, text or command line; in "
+        "Browse, the paths or links of what is marked",
         show,
         footer=30, asks=True),
     _everywhere("copy_command", "Y", "copy command",
@@ -335,6 +324,8 @@ ACTIONS: Final[tuple[Action, ...]] = (
     _everywhere("previous_part", "shift+tab", "previous part", "go to the previous part", _MOVES),
     _everywhere("back", "escape", "back",
         "leave one level: the marks, the filter, the search, the panel", _MOVES),
+    _everywhere("suspend", "ctrl+z", "suspend", "go to the shell; its 'fg' comes back",
+        "it only leaves the screen"),
     _everywhere("quit", "q ctrl+q", "quit", "quit; asks first while a task is running",
         "it closes the screen"),
     # Browse
@@ -348,21 +339,33 @@ ACTIONS: Final[tuple[Action, ...]] = (
     _browse("open_all", "equals_sign", "open all",
         "open every resource or folder; once more, every document", _MOVES),
     _browse("filter", "slash", "filter",
-        "filter by name, title or heading; !text excludes, ~ is a regular expression",
+        "filter by name, title or heading, best first, also by letters in order; !text excludes, ~ "
+        "is a regular expression; in the text, find words in it",
         "'filestore ls' prints every name, for any filter of the shell", footer=70),
+    _browse("columns", "comma", "columns",
+        "choose what the list is sorted by, and its columns", _LOOKS, footer=36, asks=True),
     _browse("search", "s", "search",
         "search the whole store; v: by meaning, k: by words, otherwise both", search, footer=80,
         asks=True),
     _browse("mode", "ctrl+t", "mode", "search by meaning, by words, or by both", search,
         asks=True),
-    _browse("text", "t", "text", "read the chunk, or the section", show, refusal=no_file),
+    _browse("text", "t", "text", "read the chunk, the section, or all of the resource", show),
+    _browse("outline", "number_sign", "outline", "choose a heading of the text, and go there",
+        _MOVES, footer=44, asks=True),
+    _browse("jump_back", "ctrl+o alt+left", "go back", "go back to where the last jump began",
+        _MOVES),
+    _browse("jump_forward", "ctrl+right_square_bracket alt+right", "go forward",
+        "go on to what was come back from", _MOVES),
     _browse("raw", "o", "raw file", "show the whole file as it is on disk", show,
         refusal=no_file),
+    _browse("original", "O", "original",
+        "open the document it was made from, at its line, in the editor or as the desktop does",
+        lambda now: f"open {_place(now)}", refusal=no_file, footer=39),
     _browse("facts", "f", "facts",
         "show metadata, links, questions, provenance, vectors and hashes", show, footer=40),
     _browse("neighbours", "b", "neighbours",
         "show the nearest texts with their cosine; enter goes there",
-        similar, refusal=no_file, footer=45),
+        lambda now: f"similar {_place(now)}", refusal=no_file, footer=45),
     _browse("family", "c", "tree",
         "show the summaries above a file and what a summary was made from; enter goes there",
         about, refusal=no_file),
@@ -375,20 +378,32 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "the map is for the screen; 'filestore serve' has it for programs", footer=35),
     _browse("enrich", "M", "enrich",
         "make questions (offline: keys) and summaries of the resource; asks first, with the price",
-        enrich, refusal=no_enrich, footer=38, writes=True, asks=True),
+        with_resource("enrich"), refusal=no_enrich, footer=38, writes=True, asks=True),
     _browse("refresh", "R", "refresh",
         "make again the summaries and questions of it that are out of date; asks first, with the "
         "price",
-        refresh, refusal=no_enrich, footer=37, writes=True, asks=True),
+        with_resource("enrich --refresh"), refusal=no_enrich, footer=37, writes=True, asks=True),
     _browse("move", "r", "move",
         "move the file, and write the links to it and in it so that they lead on; asks first",
         lambda now: f"mv {quoted(now.path or 'PATH')} NEW",
         refusal=lambda now: busy(now) or no_file(now), footer=36, writes=True, asks=True),
+    _browse("reindex", "I", "re-index",
+        "read the originals of what is marked, or of the resource, again, and merge; asks first",
+        with_resource("update"), refusal=busy, writes=True, asks=True),
+    _browse("export", "X", "export",
+        "write what is marked, or the resource, in a form of other programs",
+        lambda now: f"export FORM TARGET {quoted(now.resource or 'RESOURCE')}", asks=True),
+    _browse("remove", "d delete", "remove",
+        "remove the marked resources, or the one under the cursor; asks first; of a person's own "
+        "files it copies the command of the shell",
+        lambda now: f"rm {quoted(now.resource or 'RESOURCE')}",
+        refusal=busy, writes=True, asks=True),
     _browse("next_chunk", "right_square_bracket", "next chunk",
         "go to the next chunk or section in reading order", _MOVES, refusal=no_file),
     _browse("previous_chunk", "left_square_bracket", "previous chunk",
         "go to the previous chunk or section in reading order", _MOVES, refusal=no_file),
-    _browse("plan", "p", "plan repair", "plan a repair of what is marked, or of this file", plan,
+    _browse("plan", "p", "plan repair",
+        "plan a repair of what is marked, or of this file, resource or folder", plan,
         refusal=no_finding),
     # Verify
     _verify("evidence", "l right", "evidence",
@@ -436,7 +451,8 @@ ACTIONS: Final[tuple[Action, ...]] = (
         _MOVES),
     _lists("ends", "home end g G", "ends", "the first row, the last row", _MOVES),
     _lists("choose", "enter", "enter",
-        "open what is under the cursor; a double click does the same", show),
+        "open what is under the cursor; in a text, follow the link, or show a letter for each; a "
+        "click does the same", show),
     _lists("mark", "space", "mark", "mark the row; in Repair, choose the step", _LOOKS),
     _lists("mark_range", "v shift+down shift+up", "range", "mark from here to where you go",
         _LOOKS),
@@ -447,56 +463,8 @@ ACTIONS: Final[tuple[Action, ...]] = (
 
 _BY_NAME: Final = {(action.place, action.name): action for action in ACTIONS}
 _KEY_LABELS: Final = {
-    "question_mark": "?", "colon": ":", "at": "@", "plus": "+", "minus": "-",
+    "question_mark": "?", "colon": ":", "at": "@", "comma": ",", "plus": "+", "minus": "-",
     "equals_sign": "=", "slash": "/", "right_square_bracket": "]", "left_square_bracket": "[",
+    "number_sign": "#", "ctrl+right_square_bracket": "^]",
     "escape": "esc", "pagedown": "pgdn", "pageup": "pgup", "ctrl+p": "^p",
 }  # fmt: skip
-
-
-# The keys as a page of Markdown
-
-_TITLES: Final[tuple[tuple[Place, str], ...]] = (
-    ("everywhere", "On every page"),
-    ("lists", "In every list"),
-    ("browse", "Browse"),
-    ("verify", "Verify"),
-    ("repair", "Repair"),
-)
-_SOMEWHERE: Final = ActionContext(
-    path="PATH",
-    codes=("CODE",),
-    paths=("PATH",),
-    can_undo="ID",
-    can_redo="ID",
-    level="LEVEL",
-    query="WORDS",
-    truth=True,
-)
-
-
-def page() -> str:
-    """The whole page."""
-    parts = [
-        "# Keys of the inspector",
-        "",
-        "Written from the table of actions, `tui/actions.py`, by",
-        "`python -m tui.actions`.",
-        "Every action names the command line that does the same, or why there is none.",
-    ]
-    for place, title in _TITLES:
-        parts += ["", f"## {title}", "", "| Keys | Does | On the command line |", "|---|---|---|"]
-        for action in of_place(place):
-            keys = " ".join(_code(key_label(key)) for key in action.keys)
-            line = command_line(action, _SOMEWHERE)
-            same = _code(line) if line else f"– {action.no_command}"
-            parts.append(f"| {keys} | {action.help} | {same} |")
-    return "\n".join([*parts, ""])
-
-
-def _code(text: str) -> str:
-    escaped = text.replace("|", "\\|")
-    return f"`` {escaped} ``" if "`" in escaped else f"`{escaped}`"
-
-
-if __name__ == "__main__":
-    sys.stdout.write(page())

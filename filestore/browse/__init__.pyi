@@ -1,18 +1,24 @@
 """What only the inspector needs, each name once; loaded as it is first used."""
 
+from filestore.browse.blocks import Block as Block
+from filestore.browse.blocks import Run as Run
+from filestore.browse.blocks import heading_line as heading_line
+from filestore.browse.blocks import read_blocks as read_blocks
 from filestore.browse.editor import EditorCommand as EditorCommand
-from filestore.browse.editor import editor_command as editor_command
 from filestore.browse.editor import opened_at as opened_at
+from filestore.browse.editor import program_for as program_for
 from filestore.browse.evidence import Evidence as Evidence
 from filestore.browse.file import About as About
 from filestore.browse.file import AboutResource as AboutResource
 from filestore.browse.file import VectorFacts as VectorFacts
+from filestore.browse.folder import look_at_folder as look_at_folder
 from filestore.browse.links import Links as Links
 from filestore.browse.listing import Counts as Counts
 from filestore.browse.listing import DocumentFiles as DocumentFiles
 from filestore.browse.listing import Listing as Listing
-from filestore.browse.listing import NameFilter as NameFilter
+from filestore.browse.name_filter import NameFilter as NameFilter
 from filestore.browse.named import UnknownPathError as UnknownPathError
+from filestore.browse.rows import Measure as Measure
 from filestore.browse.rows import Row as Row
 from filestore.browse.shown import Shown as Shown
 from filestore.browse.summary_tree import Family as Family
@@ -25,6 +31,8 @@ from filestore.catalog import CatalogNewerError as CatalogNewerError
 from filestore.chunking import Section as Section
 from filestore.config.layout import copy_example as copy_example
 from filestore.config.layout import find_root as find_root
+from filestore.config.settings import InspectorOptions as InspectorOptions
+from filestore.config.settings import user_inspector as user_inspector
 from filestore.core.codes import Code as Code
 from filestore.core.errors import install_line as install_line
 from filestore.core.findings import LEFT_BY_STATS as LEFT_BY_STATS
@@ -34,6 +42,7 @@ from filestore.core.paths import CHUNKS as CHUNKS
 from filestore.core.paths import ChunkPath as ChunkPath
 from filestore.core.paths import StorePath as StorePath
 from filestore.core.paths import Tree as Tree
+from filestore.core.paths import natural_key as natural_key
 from filestore.core.safe_text import listed as listed
 from filestore.core.safe_text import safe_text as safe_text
 from filestore.core.safe_text import shown_path as shown_path
@@ -42,6 +51,7 @@ from filestore.enrich.plan import EnrichPlan as EnrichPlan
 from filestore.enrich.plan import EnrichReport as EnrichReport
 from filestore.fs.programs import find_program as find_program
 from filestore.fs.programs import run_program as run_program
+from filestore.git.merge import Side as Side
 from filestore.history.batch import Group as Group
 from filestore.history.changes import Change as Change
 from filestore.ingest.moved_files import Move as Move
@@ -52,6 +62,8 @@ from filestore.repair.plan import without as without
 from filestore.repair.request import NoSidesError as NoSidesError
 from filestore.repair.request import SideChoice as SideChoice
 from filestore.repair.request import Sides as Sides
+from filestore.repair.request import hunk_texts as hunk_texts
+from filestore.repair.request import hunks_choice as hunks_choice
 from filestore.sidecar.refusals import useless_error as useless_error
 from filestore.store.inspected import InspectedStore as InspectedStore
 from filestore.verify.paths import TooManyPathsError as TooManyPathsError

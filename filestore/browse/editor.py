@@ -3,16 +3,20 @@
 import os
 import re
 import shlex
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
 
+from filestore.core.safe_text import shown_path
 from filestore.fs.programs import find_program
 
 VARIABLES: Final = ("VISUAL", "EDITOR")
 OTHERWISE: Final = ("vi", "nano")
 """Where none is named, the first of these that is there."""
+_DESKTOP: Final = {"darwin": "open"}
+"""What opens a file as the desktop does, by system; elsewhere ``xdg-open``."""
 _WAIT: Final = {
     **dict.fromkeys(("code", "code-insiders", "codium", "cursor", "zed"), ("--wait", "-w")),
     "subl": ("--wait", "-w"),
@@ -79,6 +83,19 @@ def editor_command(
         return EditorCommand(words=words)
     warning = f'{name} does not wait: set {variable}="{shlex.join(words)} {waiting[0]}"'
     return EditorCommand(words=words, warning=warning)
+
+
+def program_for(path: str, environment: Mapping[str, str]) -> EditorCommand:
+    """What opens a file: an editor, or for what is no text the desktop."""
+    from filestore.extract import is_text
+
+    if is_text(path):
+        return editor_command(environment)
+    name = _DESKTOP.get(sys.platform, "xdg-open")
+    if find_program(name) is None:
+        problem = f"{shown_path(path)} is no text, and there is no {name} to open it"
+        return EditorCommand(problem=problem)
+    return EditorCommand(words=(name,))
 
 
 def opened_at(words: Sequence[str], path: str, line: int | None) -> tuple[str, ...] | None:

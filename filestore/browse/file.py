@@ -14,7 +14,7 @@ from filestore.browse.named import below_chunked, resource_named, unknown_path
 from filestore.browse.rows import documents_of
 from filestore.catalog import SOME_TIME, Catalog, CatalogPages, FileRow
 from filestore.chunking import Section
-from filestore.chunks import chunk_file, kept, resource_record
+from filestore.chunks import chunk_file, frontmatter, kept, resource_record
 from filestore.chunks.kept import DocumentDamagedError, interpret_chunk
 from filestore.chunks.layout import Layout, look_at, observe_entry
 from filestore.chunks.observation import (
@@ -23,7 +23,7 @@ from filestore.chunks.observation import (
     Observation,
     why_excluded,
 )
-from filestore.chunks.reading_order import Reconstruction, reconstruct
+from filestore.chunks.reading_order import Reconstruction, Written, own_texts, reconstruct
 from filestore.config.layout import Places
 from filestore.core.codes import codes_where
 from filestore.core.errors import FilestoreError
@@ -235,6 +235,16 @@ class About(Struct, frozen=True, kw_only=True):
     def section(self, part: int | None) -> Section | None:
         """A section by its place; None where there is none such."""
         return self.sections[part] if part is not None and part < len(self.sections) else None
+
+    @property
+    def first_line(self) -> int:
+        """Of the file, in which `body` begins; 0 where its text has no lines of the file."""
+        first = next((one for one in self.sections if one.line), None)
+        if first is not None:
+            return first.line - self.body.count("\n", 0, first.start)
+        if self.sections or not self.raw:
+            return 0
+        return first_line(self.raw.encode("utf-8", "replace"))
 
     def part_at(self, line: int | None, text: str) -> int | None:
         """The section that holds a line of the file, else the one with this text."""
@@ -462,6 +472,59 @@ def about_resource(places: Places, catalog: Catalog, name: str) -> AboutResource
         chunker=", ".join(dict.fromkeys(record.chunker for record in known)),
         record_path=places.tree.store_path(paths[0]) if paths else NO_PATH,
     )
+
+
+class Piece(Struct, frozen=True):
+    """A chunk of a text that is read as a whole."""
+
+    path: StorePath
+    text: str
+    """Without what repeats the chunk before."""
+    line: int
+    """Of the chunk file, in which it begins."""
+
+
+def pieces(
+    places: Places, catalog: Catalog, resource: str, layout: Layout, most: int
+) -> tuple[list[Piece], int]:
+    """The texts of a resource in reading order, and how many chunks are left out.
+
+    Args:
+        places: The store's.
+        catalog: Inside a snapshot.
+        resource: Its name.
+        layout: Of its files.
+        most: Characters behind which no chunk begins.
+    """
+    rows = [row for row in catalog.files_of(resource) if row.state != RECORD]
+    rows = [row for row in rows if row.kind != "summary"]
+    rows.sort(key=lambda row: chunk_file.sort_key(row.position, row.path))
+    found: list[Observation] = []
+    size = 0
+    for row in rows:
+        if size > most:
+            break
+        for seen in look_at(places, [row.path], layout):
+            if isinstance(seen, Observation):
+                interpret_chunk(seen)
+                found.append(seen)
+                size += len(seen.data)
+    known = [
+        (places.tree.store_path(seen.path), seen.data, seen.chunk)
+        for seen in found
+        if seen.chunk is not None and not is_shut_text(places, seen.chunk, seen.path)
+    ]
+    texts = own_texts(Written(c.source, c.body, c.overlap, c.repeats) for _, _, c in known)
+    made = [
+        Piece(path, text, first_line(data) + chunk.body.count("\n", 0, chunk.body.find(text)))
+        for (path, data, chunk), text in zip(known, texts, strict=True)
+    ]
+    return made, len(rows) - len(found)
+
+
+def first_line(data: bytes) -> int:
+    """The line of a chunk file in which its text begins."""
+    return frontmatter.split(data).head.count(b"\n") + 1
 
 
 def document_metadata(catalog: Catalog, resource: str, source: str | None) -> dict[str, Any]:

@@ -8,12 +8,15 @@ never looked for on the disk.
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Final, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from filestore.browse.named import files_named
+from filestore.browse.named import files_named, rows_of
+from filestore.browse.original import rows_at
+from filestore.browse.spans import NoLineError, Range
 from filestore.catalog import Catalog, FileRow, decode_path, encode_path, in_batches, queries
 from filestore.chunks import kept
 from filestore.chunks.frontmatter import split
@@ -26,12 +29,13 @@ from filestore.chunks.links import (
     written_path,
 )
 from filestore.config.layout import Places
+from filestore.core.errors import FilestoreError
 from filestore.core.findings import FromIndex
 from filestore.core.paths import ChunkPath, StorePath, Tree
 from filestore.core.schema import JsonObject
 from filestore.extract import for_name
 from filestore.extract import links as extracted
-from filestore.extract.markdown_read import destinations
+from filestore.extract.markdown_read import destinations, percent_decoded
 from filestore.search import freshness
 from filestore.search.freshness import Freshness, Look
 from filestore.sidecar.session import Parts
@@ -126,6 +130,70 @@ def links(parts: Parts, path: str) -> Links:
             incoming=tuple(_as_now(incoming, now)),
             notes=tuple(freshness.notes(list(now.values()))),
         )
+
+
+class NoTargetError(FilestoreError, LookupError):
+    """A link leads to nothing that can be shown."""
+
+
+def followed(parts: Parts, path: str, written: str) -> tuple[StorePath, str]:
+    """Where a link of a file leads: a file of the store, and a heading in it or "".
+
+    Args:
+        parts: The store's.
+        path: The file that has it.
+        written: Its destination as it is written, or ``[[name#heading]]``.
+
+    Raises:
+        NoTargetError: It leads nowhere, or out of the store.
+    """
+    is_wiki = written.startswith("[[")
+    named, _, heading = (written[2:-2] if is_wiki else written).partition("#")
+    if not is_wiki and extracted.is_external(written):
+        raise NoTargetError(f"{written} leads out of the store", remedy="open it in a browser")
+    heading = heading if is_wiki else percent_decoded(heading) or ""
+    named = named.strip() if is_wiki else named.partition("?")[0]
+    if not named:
+        return StorePath(path), heading
+    kind: Literal["wiki", "markdown"] = "wiki" if is_wiki else "markdown"
+    link = extracted.Link(kind=kind, target=named, heading=heading, label="", line=0)
+    with parts.reading() as catalog:
+        tree, note = parts.places.tree, parts.places.tree.chunk_path(StorePath(path))
+        if tree.has_sections:
+            target = names_called(catalog, frozenset([link_key(link)])).resolve(link, note)
+            if target is not None:
+                return tree.store_path(target), heading
+            raise _nowhere(parts, written_path(link, note), written)
+        row = catalog.files([note]).get(note)
+        own = target_of(note, named) if row is not None and not is_wiki else None
+        if own is not None and own in catalog.files([own]):
+            return tree.store_path(own), heading
+        if own is not None and (new := queries.renamed_to(catalog, encode_path(own))) is not None:
+            return tree.store_path(decode_path(new)), heading
+        source = catalog.source_of(row) if row is not None else None
+        if source is not None:
+            # Originals name each other as notes do, also outside the store.
+            up = "../" * source.split("/").count("..")
+            documents = [
+                ChunkPath(one.removeprefix(up))
+                for _, _, one, _ in catalog.documents()
+                if one.startswith(up)
+            ]
+            below = Names(documents).resolve(link, ChunkPath(source.removeprefix(up)))
+            found = f"{up}{below}"
+            rows = rows_of(catalog, found) if below is not None else []
+            if rows:
+                named_part = Range(unit="section", heading=heading)
+                with suppress(NoLineError):
+                    rows = [*(rows_at(parts.places, catalog, found, rows, named_part))] or rows
+                return tree.store_path(rows[0].path), heading
+    raise NoTargetError(f"{written} leads to nothing in this store")
+
+
+def _nowhere(parts: Parts, path: str, written: str) -> NoTargetError:
+    if path and os.path.lexists(os.path.join(parts.places.chunked, path)):
+        return NoTargetError(f"{written} is there, but is no document of the store")
+    return NoTargetError(f"{written} leads to nothing in this store")
 
 
 # Links of notes in place: which file a name means changes with the names of all files.

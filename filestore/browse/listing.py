@@ -5,129 +5,32 @@ of it, but for `Listing.counts` and `Listing.matching`, which go through it.
 """
 
 import re
-import warnings
 from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain, islice
-from typing import Final, Self, TypeVar
+from itertools import chain
+from typing import Final
 
 import orjson
 from msgspec import Struct
-from msgspec.structs import replace
 
 from filestore.browse import rows
-from filestore.browse.rows import Row
+from filestore.browse.name_filter import NameFilter, Names, names_of
+from filestore.browse.rows import Measure, Row
 from filestore.catalog import Catalog, CatalogPages, file_of_text, part_of_text, queries, text_id
 from filestore.chunks import kept, reading_order
 from filestore.chunks.observation import RECORD
 from filestore.chunks.reading_order import Ordered
-from filestore.config.layout import folded_path
-from filestore.core.errors import FilestoreError, UsageError
+from filestore.core.errors import FilestoreError
 from filestore.core.paths import StorePath
 from filestore.sidecar.session import Parts
 
-Key = TypeVar("Key")
-
-_AT_ONCE: Final = 4_096
-"""Names that are searched in one call."""
+_MOST_KEPT: Final = 200_000
+"""Files whose names are kept for a filter; of more they are read each time."""
 _HEADING_OR_FENCE: Final = re.compile(rb"^(?:#{1,6}[ \t]+([^\r\n]+)|(`{3,}|~{3,}))", re.MULTILINE)
 _SECTION_HEADING: Final = re.compile(r"^#{1,6}[ \t]+([^\0\n]+)", re.MULTILINE)
 _FRONTMATTER: Final = re.compile(rb"---\r?\n.*?\n---\r?(?:\n|\Z)", re.DOTALL)
-
-
-class NameFilter(Struct, frozen=True, kw_only=True):
-    """What names must, or must not, contain: words, or a match of a regular expression. Pure."""
-
-    text: str
-    """Upper and lower case are the same; "" is in every name."""
-    inverse: bool = False
-    regex: bool = False
-
-    @classmethod
-    def parse(cls, text: str) -> Self:
-        """The filter that was typed: ``words``, ``!words``, ``~regular expression`` or ``!~…``.
-
-        Raises:
-            UsageError: The regular expression is invalid.
-        """
-        rest = text.removeprefix("!")
-        typed = cls(text=rest.removeprefix("~"), inverse=rest != text, regex=rest.startswith("~"))
-        typed._search()
-        return typed
-
-    @property
-    def plain(self) -> Self:
-        """The same without `inverse`."""
-        return replace(self, inverse=False)
-
-    def places(self, joined: str) -> Sequence[int]:
-        """The positions, from 0, of the names that pass; the names are separated by NUL."""
-        every = range(joined.count("\0") + 1)
-        if not self.text:
-            return every
-        if self.regex:
-            search = self._search()
-            return [
-                place
-                for place, name in enumerate(joined.split("\0"))
-                if (search(name) is None) == self.inverse
-            ]
-        needle, folded = folded_path(self.text), folded_path(joined)
-        if needle not in folded:
-            return every if self.inverse else ()
-        return [
-            place
-            for place, name in enumerate(folded.split("\0"))
-            if (needle in name) != self.inverse
-        ]
-
-    def keys(self, names: Iterable[tuple[Key, str]]) -> Iterator[Key]:
-        """The keys of the names that pass; some thousands are searched in one call."""
-        every = iter(names)
-        while some := list(islice(every, _AT_ONCE)):
-            # A name with a NUL in it would be two.
-            joined = "\0".join(name.replace("\0", " ") for _, name in some)
-            yield from (some[place][0] for place in self.places(joined))
-
-    def _search(self) -> Callable[[str], re.Match[str] | None]:
-        try:
-            with warnings.catch_warnings():
-                # What Python may read otherwise some day is no concern of a person still typing.
-                warnings.simplefilter("ignore")
-                return re.compile(self.text if self.regex else "", re.IGNORECASE).search
-        except (re.error, OverflowError, RecursionError) as error:
-            raise UsageError(
-                f"invalid regular expression: {self.text}: {error}",
-                remedy="without the ~ it is looked for as is",
-            ) from error
-
-
-def _by_catalog(pages: CatalogPages, wanted: NameFilter) -> Iterator[int]:
-    """The files that pass by title, alias, headings above them, or the names of their document."""
-    yield from wanted.keys(pages.aliases_of_files())
-    names = (
-        ((resource, source), source.removeprefix(f"{folder}/"))
-        for resource, source, folder in pages.document_names()
-    )
-    sources: dict[str, set[str]] = {}
-    for every in (names, pages.document_aliases()):
-        for resource, source in wanted.keys(every):
-            sources.setdefault(resource, set()).add(source)
-    for resource, named in sources.items():
-        documents = pages.documents(resource)
-        if not documents:
-            # The name of a single document is that of all files of its resource.
-            documents = [(source, ids) for source in named for _, ids, *_ in pages.packed(resource)]
-        for source, packed in documents:
-            if source in named:
-                yield from orjson.loads(b"[%b]" % packed)
-    for _, packed, headings in pages.headed():
-        places = wanted.places(headings.decode("utf-8", "replace"))
-        if places:
-            known = orjson.loads(b"[%b]" % packed)
-            yield from (known[place] for place in places)
 
 
 def _headings_inside(data: bytes) -> str:
@@ -191,6 +94,8 @@ class Listing(ABC):
         self._of: tuple[str, int] | None = None
         """Identity and generation of the catalog that `_all` was read from."""
         self._all: dict[str, Ordered] | None = None
+        self._named: Sequence[Names] | None = None
+        """What a filter looks through."""
 
     @property
     def generation(self) -> int:
@@ -229,6 +134,11 @@ class Listing(ABC):
         with self._reading() as (catalog, _):
             return rows.chunks(self._tree, catalog, ids)
 
+    def measures(self, resources: Sequence[str] | None = None) -> dict[str, Measure]:
+        """The size and the date of some resources or documents, or of all."""
+        with self._reading() as (catalog, _):
+            return rows.measures(self._tree, catalog, self._parts.settings.keys, resources)
+
     def paths(self, ids: Sequence[int]) -> list[StorePath]:
         """The paths of files, or of the documents of sections, each once; unknown ids left out."""
         files = list(dict.fromkeys(map(file_of_text, ids)))
@@ -251,11 +161,12 @@ class Listing(ABC):
         """The files that pass a filter, by resource: by path, title, alias or heading.
 
         The name of a document is that of all its files, too. The first time after a commit every
-        path is read, which the next times do without.
+        name is read, which the next times do without.
 
         Returns:
-            Resource to ids in reading order; resources without a file that passes are left out.
-            With sections: document to sections, all of them where the document itself passes.
+            Resource to ids, the best matches first, equal ones in reading order; resources without
+            a file that passes are left out. With sections: document to sections, all of them where
+            the document itself passes.
         """
 
     def place_of(self, path: str) -> tuple[str, int] | None:
@@ -319,8 +230,23 @@ class Listing(ABC):
         with self._parts.reading() as catalog:
             now = (catalog.identity, catalog.generation)
             if now != self._of:
-                self._of, self._all = now, None
+                self._of, self._all, self._named = now, None, None
             yield catalog, CatalogPages(catalog)
+
+
+def _best_first(
+    found: "dict[str, array[int]]", rank: Callable[[int], int], own: Callable[[str], int]
+) -> "dict[str, array[int]]":
+    """What passed, by the rank of its best file, or its own."""
+    ranked: list[tuple[int, str, array[int]]] = []
+    for name, ids in found.items():
+        ranks = [-rank(one) for one in ids]
+        best = min(ranks, default=0)
+        if best != max(ranks, default=0):
+            ids = array("q", map(ids.__getitem__, reading_order.order_of(ranks)))
+        ranked.append((min(best, -own(name)), name, ids))
+    order = reading_order.order_of([best for best, _, _ in ranked])
+    return {ranked[place][1]: ranked[place][2] for place in order}
 
 
 class ChunkListing(Listing):
@@ -332,8 +258,10 @@ class ChunkListing(Listing):
         """The identity of the catalog that the following was read from."""
         self._read_to = 0
         """The last file that was searched for headings."""
-        self._headed: list[tuple[array[int], str]] = []
-        """Files with headings inside, and these headings, separated by NUL."""
+        self._headed: list[Names] = []
+        """Files with headings inside, and these headings."""
+        self._groups: list[Sequence[int]] = []
+        """The files that have one name, that of their document; -1 is the key of the first."""
 
     def counts(self) -> Counts:
         """See `Listing.counts`."""
@@ -391,48 +319,80 @@ class ChunkListing(Listing):
         with self._reading() as (catalog, pages):
             if self._all is None:
                 self._all = dict(sorted(self._ordered(pages, None)))
-            passed = bytearray()
-            """For each id of a file whether something passes but its path."""
-            if wanted.text:
-                plain = wanted.plain
-                passed = bytearray(pages.last_file() + 1)
-                inside = self._by_headings_inside(catalog, pages, plain)
-                for one in chain(_by_catalog(pages, plain), inside):
-                    passed[one] = True
+            every = self._all
+            ranks = bytearray(pages.last_file() + 1)
+            """For each id of a file how well it passes."""
+            names = self._names(catalog, pages, every) if wanted.text else ()
+            for key, rank in wanted.ranked(names):
+                for one in self._groups[~key] if key < 0 else (key,):
+                    if rank > ranks[one]:
+                        ranks[one] = rank
         found: dict[str, array[int]] = {}
-        has_passed = 1 in passed
-        for resource, ordered in self._all.items():
-            ids = array("q")
-            for block in ordered.blocks:
-                places = wanted.places(ordered.paths(block))
-                if wanted.inverse and has_passed:
-                    # Neither the path nor anything else may contain it.
-                    places = [place for place in places if not passed[block.ids[place]]]
-                elif has_passed:
-                    by_path = set(places)
-                    places = [n for n, one in enumerate(block.ids) if passed[one] or n in by_path]
-                ids.extend(map(block.ids.__getitem__, places))
+        for resource, ordered in every.items():
+            ids = ordered.ids()
+            if wanted.text:
+                ids = array("q", [one for one in ids if bool(ranks[one]) != wanted.inverse])
             if ids:
                 found[resource] = ids
-        return found
+        return _best_first(found, ranks.__getitem__, lambda _: 0)
 
-    def _by_headings_inside(
-        self, catalog: Catalog, pages: CatalogPages, wanted: NameFilter
-    ) -> Iterator[int]:
+    def _names(
+        self, catalog: Catalog, pages: CatalogPages, every: dict[str, Ordered]
+    ) -> Iterable[Names]:
+        """Paths, titles, aliases, and headings above and in files."""
+        if self._named is not None:
+            return self._named
+        paths = (
+            (block.ids, ordered.paths(block))
+            for ordered in every.values()
+            for block in ordered.blocks
+        )
+        aliases = (((file,), value.replace("\0", " ")) for file, value in pages.aliases_of_files())
+        headed = (
+            (orjson.loads(b"[%b]" % packed), headings.decode("utf-8", "replace"))
+            for _, packed, headings in pages.headed()
+        )
+        pieces = chain(paths, aliases, headed, self._of_documents(pages))
+        found = chain(names_of(pieces), self._by_headings_inside(catalog, pages))
+        if catalog.file_count() > _MOST_KEPT:
+            return found
+        self._named = list(found)
+        return self._named
+
+    def _of_documents(self, pages: CatalogPages) -> Iterator[tuple[Sequence[int], str]]:
+        """The names and aliases of documents, each with the key of its files."""
+        self._groups = []
+        names = (
+            ((resource, source), source.removeprefix(f"{folder}/"))
+            for resource, source, folder in pages.document_names()
+        )
+        known: dict[str, dict[str, list[str]]] = {}
+        for (resource, source), name in chain(names, pages.document_aliases()):
+            known.setdefault(resource, {}).setdefault(source, []).append(name.replace("\0", " "))
+        for resource, named in known.items():
+            documents = pages.documents(resource)
+            if not documents:
+                # The name of a single document is that of all files of its resource.
+                every = [ids for _, ids, *_ in pages.packed(resource)]
+                documents = [(source, ids) for source in named for ids in every]
+            for source, packed in documents:
+                if source in named:
+                    self._groups.append(orjson.loads(b"[%b]" % packed))
+                    keys = [-len(self._groups)] * len(named[source])
+                    yield keys, "\0".join(named[source])
+
+    def _by_headings_inside(self, catalog: Catalog, pages: CatalogPages) -> Sequence[Names]:
         if self._headings_of != catalog.identity:
             self._headings_of, self._read_to, self._headed = catalog.identity, 0, []
         last = pages.last_file()
         headed = (
-            (file, found)
+            ((file,), found)
             for file, data in pages.with_headings(self._read_to)
             if (found := _headings_inside(data))
         )
-        while some := list(islice(headed, _AT_ONCE)):
-            joined = "\0".join(found for _, found in some)
-            self._headed.append((array("q", [file for file, _ in some]), joined))
+        self._headed += names_of(headed)
         self._read_to = last
-        for ids, joined in self._headed:
-            yield from (ids[place] for place in wanted.places(joined))
+        return self._headed
 
     def walk(self, path: str, part: int | None, steps: int) -> tuple[StorePath, int]:
         """See `Listing.walk`."""
@@ -466,6 +426,8 @@ class DocumentListing(Listing):
         """The identity of the catalog that the following was read from."""
         self._headings: dict[int, str] = {}
         """Of each document those of its sections, separated by NUL."""
+        self._documents: list[Row] = []
+        """All of them; known with `_named`."""
 
     def counts(self) -> Counts:
         """See `Listing.counts`."""
@@ -497,29 +459,40 @@ class DocumentListing(Listing):
     def matching(self, wanted: NameFilter) -> "dict[str, array[int]]":
         """See `Listing.matching`."""
         with self._reading() as (catalog, pages):
-            plain = wanted.plain
-            documents = [row for row in rows.entries(pages) if row.id]
-            passed = set(plain.keys((row.id, row.resource) for row in documents))
-            passed |= set(plain.keys(pages.aliases_of_files()))
-            known = self._headings if self._headings_of == catalog.identity else {}
-            self._headings = {
-                row.id: known[row.id] if row.id in known else _section_headings(catalog, row.id)
-                for row in documents
-            }
-            self._headings_of = catalog.identity
+            if self._named is None:
+                self._documents = [row for row in rows.entries(pages) if row.id]
+                self._named = list(names_of(self._pieces(catalog, pages)))
+        ranks: dict[int, int] = {}
+        for key, rank in wanted.ranked(self._named if wanted.text else ()):
+            ranks[key] = max(rank, ranks.get(key, 0))
+        with_hits = {-key if key < 0 else file_of_text(key) for key in ranks}
         found: dict[str, array[int]] = {}
-        for row in documents:
-            headings = self._headings[row.id]
-            parts: Iterable[int] = range(row.children)
-            if wanted.text and row.id in passed:
-                parts = () if wanted.inverse else parts
-            elif wanted.text:
-                fit = set(plain.places(headings)) if headings else set()
-                parts = [part for part in parts if (part in fit) != wanted.inverse]
-            ids = array("q", [text_id(row.id, part) for part in parts])
-            if ids or (not row.children and (row.id in passed) != wanted.inverse):
+        own: dict[str, int] = {}
+        for row in self._documents:
+            own[row.resource] = ranks.get(-row.id, 0)
+            if row.id not in with_hits if wanted.text and not wanted.inverse else -row.id in ranks:
+                continue
+            ids = array("q", [text_id(row.id, part) for part in range(row.children)])
+            if row.id in with_hits and -row.id not in ranks:
+                ids = array("q", [one for one in ids if (one in ranks) != wanted.inverse])
+            if ids or not row.children:
                 found[row.resource] = ids
-        return found
+        return _best_first(found, lambda one: ranks.get(one, 0), own.__getitem__)
+
+    def _pieces(self, catalog: Catalog, pages: CatalogPages) -> Iterator[tuple[Sequence[int], str]]:
+        """Names and aliases of documents, each below 0, and the headings of their sections."""
+        names = ((row.id, row.resource) for row in self._documents)
+        for file, name in chain(names, pages.aliases_of_files()):
+            yield (-file,), name.replace("\0", " ")
+        known = self._headings if self._headings_of == catalog.identity else {}
+        self._headings_of = catalog.identity
+        self._headings = {
+            row.id: known[row.id] if row.id in known else _section_headings(catalog, row.id)
+            for row in self._documents
+        }
+        for file, headings in self._headings.items():
+            if headings:
+                yield [text_id(file, at) for at in range(headings.count("\0") + 1)], headings
 
     def section_at(self, path: str, line: int) -> int:
         """See `Listing.section_at`."""

@@ -14,6 +14,7 @@ from msgspec import Struct
 from filestore.catalog import (
     Catalog,
     CatalogPages,
+    ages,
     file_of_text,
     part_of_text,
     queries,
@@ -22,6 +23,7 @@ from filestore.catalog import (
 from filestore.chunks import kept
 from filestore.chunks.chunk_file import Chunk, kind_of_name
 from filestore.chunks.observation import RECORD
+from filestore.config.settings import KeyNames
 from filestore.core.paths import NO_PATH, ChunkPath, StorePath, Tree, folder_of, is_made
 from filestore.fs.stats import STAT_BYTES, unpack_names, unpack_stat
 from filestore.sidecar.summary_tree import ChildState
@@ -34,6 +36,15 @@ _FRONTMATTER: Final = re.compile(rb"\A(?:\xef\xbb\xbf)?---[ \t]*\r?\n")
 _ITS_END: Final = re.compile(rb"^---[ \t]*\r?$\n?", re.MULTILINE)
 _SIGNS: Final = re.compile(r"^(?:#{1,6}\s+|[-*+>|]\s+|\d+[.)]\s+|`{3,}\w*|~{3,}\w*|[-=*_|: ]+$)")
 """What Markdown puts before the words of a line, and lines that are nothing else."""
+
+
+class Measure(Struct, frozen=True):
+    """How large a resource or a document is, and when it last changed."""
+
+    size_bytes: int | None
+    """As it was indexed; None where that is not known."""
+    day: str
+    """In ISO 8601; "" where that is not known."""
 
 
 class Row(Struct, frozen=True, kw_only=True):
@@ -218,6 +229,37 @@ def section_at(catalog: Catalog, document: int, line: int) -> int:
         if one.line <= line <= one.end_line:
             return text_id(document, part)
     return 0
+
+
+def measures(
+    tree: Tree, catalog: Catalog, keys: KeyNames, resources: Sequence[str] | None
+) -> dict[str, Measure]:
+    """The size and the date of resources, or of all; folders and unknown names are left out.
+
+    Args:
+        tree: Of the store.
+        catalog: Inside a snapshot.
+        keys: What documents call their dates.
+        resources: Their names; None for all.
+    """
+    extents = CatalogPages(catalog).extents(resources)
+    found = catalog.files_by_id([first for _, first, _ in extents])
+    files = [ages.aged(row, tree, catalog.source_of(row)) for row in found.values()]
+    says = ages.statements(catalog, files, keys, only=("created", "updated"))
+    dates = ages.ages(catalog, tree, files, says)
+    stats: dict[ChunkPath, tuple[int, int, int, int, int]] = {}
+    if tree.has_sections:
+        # What is kept of a document is not its bytes.
+        stats = dict(stats_of(catalog, [row.path for row in found.values()]))
+    known = {}
+    for name, first, kept_bytes in extents:
+        size_bytes: int | None = kept_bytes
+        if tree.has_sections:
+            stat = stats.get(found[first].path)
+            size_bytes = stat[0] if stat is not None and stat[3] else None
+        updated = dates[first].updated if first in dates else None
+        known[name] = Measure(size_bytes, updated.day if updated is not None else "")
+    return known
 
 
 # What is read of those in sight

@@ -11,7 +11,7 @@ from functools import cached_property
 from msgspec import Struct
 from msgspec.structs import replace
 
-from filestore.browse.listing import NameFilter
+from filestore.browse.name_filter import NameFilter
 from filestore.browse.rows import Row, opening_words
 from filestore.catalog import Catalog, FileRow, queries, summaries
 from filestore.catalog.summaries import ChildRow

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _SHUT: Final = "SELECT id FROM temp.shut_files"
 _PATHS: Final = "SELECT path FROM temp.shut_files"
 _SOURCES: Final = "SELECT source FROM temp.shut_sources"
+_ORIGIN: Final = "substr(replace(origin, 'sha256:', ''), 1, 16)"
+"""As `short_origin` has it."""
 VIEWS: Final = {
     "files": f"id NOT IN ({_SHUT})",
     "contents": f"file NOT IN ({_SHUT})",
@@ -38,7 +40,7 @@ VIEWS: Final = {
     # No program needs what files were, nor the names of all files.
     "forgotten": "0",
     "deleted": "0",
-    "generated": f"origin IN (SELECT origin FROM main.files WHERE id NOT IN ({_SHUT}))",
+    "generated": f"{_ORIGIN} IN (SELECT {_ORIGIN} FROM main.files WHERE id NOT IN ({_SHUT}))",
     "folders": "0",
 }
 """Of each table which rows are open."""

@@ -153,6 +153,17 @@ class CatalogPages:
         rows = self._catalog.rows_among(f"{statement} WHERE file IN ({{}})", files)
         return {file: (size, bytes(first)) for file, size, first in rows}
 
+    def extents(self, resources: Sequence[str] | None) -> list[tuple[str, int, int]]:
+        """Of resources, or of all: name, the id of the first file, and bytes of what is kept."""
+        start = (
+            "SELECT resource, min(id), coalesce(sum(length(data)), 0) FROM files"
+            " LEFT JOIN contents ON contents.file = files.id WHERE state <> 'record'"
+        )
+        if resources is None:
+            return self._rows(f"{start} GROUP BY resource")
+        some = f"{start} AND resource IN ({{}}) GROUP BY resource"
+        return list(self._catalog.rows_among(some, resources))
+
     def document_titles(self, resources: Sequence[str] | None = None) -> dict[str, str]:
         """The title of each resource, of these or of all, whose documents have just one."""
         statement = "SELECT resource, min(value) FROM record_facts WHERE key = 'title'"

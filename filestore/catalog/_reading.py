@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, Final, Self
 
 import orjson
+from msgspec.structs import replace
 
 from filestore.catalog import _remembered
 from filestore.catalog._remembered import Snapshots
@@ -47,7 +48,7 @@ from filestore.chunks.observation import (
 )
 from filestore.core.codes import CODES
 from filestore.core.errors import on_error
-from filestore.core.hashing import content_hash, origin_hash
+from filestore.core.hashing import ORIGIN_PREFIX, content_hash, origin_hash, short_origin
 from filestore.core.paths import ChunkPath
 from filestore.fs.stats import PackedFolder
 
@@ -246,8 +247,8 @@ class Catalog(Snapshots):
 
     def row_is_sound(self, row: FileRow) -> bool:
         """Whether a row is what was written, by its checksum."""
-        found = self.rows("SELECT checksum FROM files WHERE id = ?", (row.id,))
-        return bool(found) and found[0][0] == row.checksum()
+        found = self.rows("SELECT checksum, origin FROM files WHERE id = ?", (row.id,))
+        return any(checksum == replace(row, origin=one).checksum() for checksum, one in found)
 
     def all_files(self) -> Iterator[FileRow]:
         """Every file, by path."""
@@ -270,6 +271,8 @@ class Catalog(Snapshots):
         statement = f"SELECT {FILE_COLUMNS} FROM files WHERE {where}"
         for identifier, path, *rest in self.connection.execute(statement, values):
             rest[9] = bool(rest[9])
+            if isinstance(rest[8], str):
+                rest[8] = short_origin(rest[8])
             _known(rest[0])
             yield FileRow(identifier, decode_path(path), *rest)
 
@@ -330,7 +333,9 @@ class Catalog(Snapshots):
 
     def generated(self, origin: str) -> bytes | None:
         """The generated body with this origin, where it was kept and is what it says."""
-        for (body,) in self.rows("SELECT body FROM generated WHERE origin = ?", (origin,)):
+        long = f"{ORIGIN_PREFIX}{origin}"
+        statement = "SELECT body FROM generated WHERE origin = ? OR origin BETWEEN ? AND ?"
+        for (body,) in self.rows(statement, (origin, long, f"{long}g")):
             with contextlib.suppress(*WRONG_VALUES):
                 if origin_hash(body.decode()) == origin:
                     return bytes(body)
@@ -416,7 +421,7 @@ class Catalog(Snapshots):
             "SELECT path, origin, source FROM deleted WHERE version = ? ORDER BY 1", (version,)
         )
         return [
-            Deleted(path=decode_path(path), origin=origin, source=source)
+            Deleted(path=decode_path(path), origin=short_origin(origin), source=source)
             for path, origin, source in found
         ]
 
@@ -553,9 +558,9 @@ def _conflict(path: bytes, base: str, theirs: bytes | None, *rest: Any) -> Confl
     origin, headings, pages, detail, source, document = rest
     made = Conflict(
         path=decode_path(path),
-        base=base,
+        base=short_origin(base),
         theirs=None if theirs is None else theirs.decode(),
-        origin=origin,
+        origin=None if origin is None else short_origin(origin),
         headings=tuple(orjson.loads(headings)),
         pages=tuple(orjson.loads(pages)),
         detail=detail,

@@ -12,7 +12,8 @@ from filestore.fs import database, part
 from filestore.fs.disk import pass_hidden_limits, pass_limits
 from filestore.fs.stats import STAT_BYTES
 
-SCHEMA_VERSION: Final = 6
+SCHEMA_VERSION: Final = 7
+"""Since 7 origins are short; long ones stay until their row is written again, and are read."""
 _OLDEST: Final = 3
 """The oldest schema that a catalog is brought up from."""
 APPLICATION_ID: Final = 0x66736361  # "fsca"
@@ -39,6 +40,7 @@ CREATE TABLE committed_files (
 ) WITHOUT ROWID;
 """
 """What schema 5 does not have."""
+_DATES_SINCE: Final = 6
 TABLES: Final = f"""{CHILDREN}{COMMITTED_FILES}
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 CREATE TABLE folders (path BLOB PRIMARY KEY, names BLOB NOT NULL, stats BLOB NOT NULL);
@@ -283,7 +285,7 @@ def _tables(statements: str) -> set[str]:
 
 def _added_since(version: int) -> list[str]:
     """The tables that a schema before this one does not have."""
-    added = ((CHILDREN_SINCE, CHILDREN), (SCHEMA_VERSION, COMMITTED_FILES))
+    added = ((CHILDREN_SINCE, CHILDREN), (_DATES_SINCE, COMMITTED_FILES))
     return [tables for since, tables in added if version < since]
 
 
@@ -297,7 +299,7 @@ def upgrade(connection: sqlite3.Connection) -> int:
     statements: set[str] = set()
     if version < CHILDREN_SINCE:
         connection.execute("DROP TABLE temp.children")
-    if version < SCHEMA_VERSION:
+    if version < _DATES_SINCE:
         connection.execute("DROP TABLE temp.committed_files")
     for added in _added_since(version):
         statements |= _tables(added)

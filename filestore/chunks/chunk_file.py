@@ -130,7 +130,7 @@ class Chunk(Struct, frozen=True, kw_only=True):
     pages: tuple[int, ...] = ()
     """1-based."""
     origin: str | None = None
-    """The hash of the body as generated; None if the file was written by hand."""
+    """The `origin_hash` of the body as generated; None if the file was written by hand."""
     questions: tuple[str, ...] = ()
     level: int | None = None
     children: tuple[Child, ...] = ()
@@ -322,6 +322,7 @@ def _chunk(values: Mapping[str, Value], body: str) -> Chunk:
     kind = get("kind")
     if kind is not None and kind not in KINDS:
         raise _WrongTypeError("kind", '"chunk" or "summary"', kind)
+    origin = _text("origin", get("origin"))
     return Chunk(
         source=_text("source", get("source")),
         kind=kind,
@@ -330,7 +331,7 @@ def _chunk(values: Mapping[str, Value], body: str) -> Chunk:
         repeats=_repeats(get("repeats")),
         headings=_texts("headings", get("headings")),
         pages=_pages(get("pages")),
-        origin=_text("origin", get("origin")),
+        origin=origin and hashing.short_origin(origin),
         questions=_texts("questions", get("questions")),
         level=_count("level", get("level")),
         children=_children(get("children")),

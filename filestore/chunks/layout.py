@@ -229,7 +229,7 @@ def observe(
                     handle = disk.open_folder(root, parent)
                     open_path = parent
                 seen = observe_entry(handle, path, name, layout=layout)
-                if path in unmerged and seen.state in (INDEXED, RECORD):
+                if path in unmerged and seen.file_hash and seen.state != "conflict-markers":
                     # It holds one side, and which is unknown.
                     seen.state, seen.detail = "conflict-markers", UNMERGED
                     seen.chunk, seen.record, seen.texts, seen.keys = None, None, (), ()

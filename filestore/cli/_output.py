@@ -272,6 +272,8 @@ _MEMORY_BYTES = {"v": 1536 << 20, "d": 512 << 20}
 _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS")
 _QUIET_S = 1.0
 """Work shorter than this shows no progress."""
+PROGRESS = "progress: "
+"""Begins a plain line of progress: then come the stage, the number done, and the total if known."""
 
 
 def report(error: FilestoreError, *, as_json: bool) -> int:
@@ -375,6 +377,12 @@ def of_machine(error: OSError | MemoryError, *, as_json: bool) -> int:
             detail=str(error),
         )
         return report(problem, as_json=as_json)
+    if isinstance(error, FileNotFoundError):
+        # Of what needs no name, only the working folder can be missing.
+        gone = FilestoreError(
+            "the folder that this runs in is gone", remedy="cd to a folder that is there"
+        )
+        return report(gone, as_json=as_json)
     say(f"filestore: cannot write the answer: {error.strerror or error}")
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return FilestoreError.exit_code
@@ -396,8 +404,20 @@ def say_error(head: str, error: FilestoreError) -> None:
 
 @contextlib.contextmanager
 def progress_bar() -> Iterator[OnProgress]:
-    """Until the block ends, draw a line that keeps up with long work; on a terminal alone."""
+    """Until the block ends, draw a line that keeps up with long work; on a terminal alone.
+
+    With FILESTORE_PROGRESS=plain, write lines to stderr in its place, wherever that leads.
+    """
     began, bar, task, stage = time.monotonic(), None, None, ""
+    is_plain = os.environ.get("FILESTORE_PROGRESS") == "plain"
+
+    def write(progress: Progress) -> None:
+        nonlocal began, stage
+        if stage == progress.stage and time.monotonic() - began < _QUIET_S:
+            return
+        began, stage = time.monotonic(), progress.stage
+        total = f"/{progress.total}" if progress.total is not None else ""
+        say(f"{PROGRESS}{stage} {progress.done}{total}")
 
     def take(progress: Progress) -> None:
         nonlocal bar, task, stage
@@ -412,7 +432,7 @@ def progress_bar() -> Iterator[OnProgress]:
         bar.update(task, completed=progress.done, total=progress.total)
 
     try:
-        yield take if sys.stderr.isatty() else ignore
+        yield write if is_plain else take if sys.stderr.isatty() else ignore
     finally:
         if bar is not None:
             bar.stop()

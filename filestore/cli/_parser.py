@@ -248,6 +248,19 @@ def command_parser(command: str) -> _Parser:
     return own
 
 
+def options_of_commands() -> dict[str, list[str]]:
+    """The options of every command, and of every action of one as "COMMAND ACTION", as helped."""
+    found = {}
+    for command in COMMANDS:
+        own = command_parser(command)
+        found[command] = own.visible_options()
+        for argument in own._actions:
+            for name in () if argument.option_strings else argument.choices or ():
+                inner = getattr(argument, "_name_parser_map", {}).get(name, own)
+                found[f"{command} {name}"] = inner.visible_options()
+    return found
+
+
 def functions_of(command: str) -> tuple[Run, dict[str, Run]]:
     """The function of a command, and those of its actions, `COMMAND_ACTION`, by action."""
     found = vars(import_module(f"filestore.cli.{MODULES.get(command, command)}"))

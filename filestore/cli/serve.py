@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from filestore.cli import EXIT_INTERRUPTED, _context, _output, _parser
 from filestore.config import layout
-from filestore.core.caller import answering, leads
+from filestore.core.caller import DUMB, answering, leads
 from filestore.core.errors import FilestoreError, UsageError, extra_line, missing_packages
 from filestore.core.safe_text import safe_text, shown_path
 from filestore.core.schema import JsonObject
@@ -366,8 +366,6 @@ def _print_removed(options: Mcp, done: "Installation") -> int:
     return 0 if done.removed else 1
 
 
-_DESKTOP = {"darwin": ("open",)}
-_DESKTOP_OTHERWISE = ("xdg-open",)
 _MOST_READ = 100_000
 
 
@@ -454,28 +452,19 @@ def _editor(spot: "Spot") -> tuple[str, ...]:
     Raises:
         NotOpenedError: There is none.
     """
-    from filestore.browse.editor import editor_command, opened_at
+    from filestore.browse.editor import opened_at, program_for
     from filestore.extract import is_text
-    from filestore.fs.programs import find_program
 
-    shown = shown_path(spot.path)
-    if not is_text(spot.path):
-        words = _DESKTOP.get(sys.platform, _DESKTOP_OTHERWISE)
-        if find_program(words[0]) is None:
-            raise NotOpenedError(
-                f"{shown} is no text, and there is no {words[0]} to open it",
-                remedy="open it with the program for it",
-            )
-        if spot.page is not None:
-            _output.say(f"page {spot.page} of {shown}")
-        return *words, spot.path
-    editor = editor_command(os.environ)
-    if editor.problem:
-        raise NotOpenedError(editor.problem, remedy="EDITOR=vi filestore open …")
-    command = opened_at(editor.words, spot.path, spot.line)
+    program, text = program_for(spot.path, os.environ), is_text(spot.path)
+    if program.problem:
+        remedy = "EDITOR=vi filestore open …" if text else "open it with the program for it"
+        raise NotOpenedError(program.problem, remedy=remedy)
+    if spot.page is not None and not text:
+        _output.say(f"page {spot.page} of {shown_path(spot.path)}")
+    command = opened_at(program.words, spot.path, spot.line if text else None)
     if command is None:
-        _output.say(f"line {spot.line} of {shown}")
-        return *editor.words, spot.path
+        _output.say(f"line {spot.line} of {shown_path(spot.path)}")
+        return *program.words, spot.path
     return command
 
 
@@ -521,6 +510,12 @@ def run_tui(options: Tui) -> int:
                 f"the inspector needs a terminal, and {name} is none",
                 remedy="use 'filestore ls', 'show', 'status' and 'search', which take --json",
             )
+    if os.environ.get("TERM", "") in DUMB:
+        raise UsageError(
+            "the inspector needs a terminal that moves its cursor, and TERM names none",
+            remedy="set TERM to what the terminal is, or use 'filestore ls', 'show' and 'search'",
+        )
+    os.getcwd()  # fails where it is gone, with a sentence of its own
     import tui
     from tui.app import frame
 

@@ -83,6 +83,12 @@ def run_init(options: Init) -> int:
             _output.line(f"created a store in {store.root}")
             name = store.settings.embedder
             _output.line(f"layout {store.settings.layout}, embedder {name}: {about(name)}")
+            if indexes:
+                from filestore.browse.folder import look_at_folder
+
+                is_lexical = name.partition(":")[0] == "builtin"
+                _output.line(look_at_folder(store.root).words(meaning=not is_lexical))
+                sys.stdout.flush()
         report, code = None, 0
         if indexes:
             with _output.progress_bar() as on_progress:

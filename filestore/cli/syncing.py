@@ -227,6 +227,8 @@ class Repair(CommonOptions, frozen=True, kw_only=True):
     """keep the edit of a file as it is, or our side of git's conflict in it"""
     theirs: Annotated[list[str], option("PATH", many=True)] = []
     """take the source's new text, or their side"""
+    hunks: Annotated[list[str], option("SIDES:PATH", many=True)] = []
+    """take a side in each hunk of git's conflict: ours,theirs,both,keep:PATH"""
     remove: Annotated[list[str], option("PATH", many=True)] = []
     """remove a file whose text another file has"""
     truth: Annotated[bool, option(None, "--write-files")] = False
@@ -253,6 +255,7 @@ def run_repair(options: Repair) -> int:
                 paths=options.path,
                 ours=options.ours,
                 theirs=options.theirs,
+                hunks=options.hunks,
                 remove=options.remove,
                 level=options.level,
                 on_progress=on_progress,

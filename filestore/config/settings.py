@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Final, Literal, TypeVar, get_args
 
 from msgspec import Meta, Struct, field
-from msgspec.structs import asdict, replace
+from msgspec.structs import replace
 
 from filestore.config.layout import LINES, SETTINGS
 from filestore.core.caller import leads
@@ -57,7 +57,7 @@ _OPTION: Final[Any] = str | int | bool | tuple[str, ...]
 """What a key of `backend_config` may have."""
 _EVERY: Final = "*"
 """Every resource that is not named."""
-_DESCRIBED: Final = "FORMAT.md describes every key."
+DESCRIBED: Final = "FORMAT.md describes every key."
 
 BackendName = Literal["faiss", "local", "qdrant", "pgvector"]
 LayoutName = Literal["tree", "flat", "in-place"]
@@ -145,6 +145,17 @@ class AgentRules(Struct, frozen=True, kw_only=True):
     """Rules for what programs neither read nor write."""
     read_only: tuple[str, ...] = ()
     """Rules for what programs do not write."""
+
+
+class InspectorOptions(Struct, frozen=True, kw_only=True):
+    """How the inspector looks: the table ``[inspector]`` of the user, for every store."""
+
+    theme: str = ""
+    """Its colours, as `T` names them; "" for those chosen last."""
+    columns: tuple[str, ...] = ()
+    """Of its list, in their order; none for the usual ones."""
+    keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """An action, as ``browse.filter``, to the keys that do it in place of its own."""
 
 
 class AgentOptions(AgentRules, frozen=True, kw_only=True):
@@ -436,84 +447,6 @@ def _reason(error: ValueError, data: bytes) -> str:
     return str(error)
 
 
-def serialize(settings: Settings) -> bytes:
-    """The settings file of a new store."""
-    import tomlkit
-
-    document = tomlkit.document()
-    document.add(tomlkit.comment("Settings of this filestore; committed with it. " + _DESCRIBED))
-    document.update({"format": FORMAT_VERSION, "layout": settings.layout})
-    document.update({"embedder": settings.embedder, "metric": settings.metric})
-    if settings.ignore:
-        document["ignore"] = list(settings.ignore)
-    document["chunker"] = {"budget": settings.budget}
-    return with_models(tomlkit.dumps(document).encode(), settings)
-
-
-def with_models(data: bytes, wanted: Settings) -> bytes:
-    """A settings file that names the models of other settings; every other line stays as it is.
-
-    Raises:
-        SettingsError: It is written in a way that cannot be edited without loss.
-    """
-    before, now = (_models_of(one) for one in (parse(data), wanted))
-    return _edited(data, {key: value for key, value in now.items() if value != before[key]})
-
-
-def _models_of(settings: Settings) -> dict[str, Any]:
-    """The models of settings as TOML names them."""
-    other = settings.second
-    table = {"embedder": other.embedder, **_chosen(other.model)} if other else {}
-    return {"embedder": settings.embedder, "model": _chosen(settings.model), "beside": table}
-
-
-def with_backend(data: bytes, backend: Backend) -> bytes:
-    """A settings file that names another backend; see `with_models`."""
-    options = {
-        key: list(value) if isinstance(value, tuple) else value
-        for key, value in backend.options.items()
-    }
-    return _edited(data, {"backend": backend.kind, "backend_config": options})
-
-
-def _chosen(options: ModelOptions) -> dict[str, Any]:
-    return {key: value for key, value in asdict(options).items() if value is not None}
-
-
-def _edited(data: bytes, changes: Mapping[str, Any]) -> bytes:
-    """A settings file with other values of some keys; a table without any key goes."""
-    import tomlkit
-    from tomlkit.exceptions import TOMLKitError
-
-    wanted = {**tomllib.loads(data.decode()), **changes}
-    wanted = {key: value for key, value in wanted.items() if key not in changes or value != {}}
-    try:
-        document = tomlkit.parse(data)
-        for key, value in changes.items():
-            if isinstance(value, dict) and value and isinstance(document.get(key), dict):
-                # In place, so that what a person wrote about it stays.
-                for gone in set(document[key]) - set(value):
-                    document[key].pop(gone)
-                document[key].update(value)
-            elif value == {}:
-                document.pop(key, None)
-            else:
-                document[key] = value
-        text = tomlkit.dumps(document)
-        if not data.endswith(b"\n\n"):
-            # A table that goes leaves the empty line before it.
-            text = text.rstrip("\n") + "\n"
-        kept = tomllib.loads(text) == wanted
-    except (TOMLKitError, tomllib.TOMLDecodeError):
-        kept = False
-    if not kept:
-        raise SettingsError(
-            f"{SETTINGS} cannot be edited in place",
-            remedy="write each table once, with one line a key",
-        )
-    return text.encode()
-
-
 def _backend(file: _File, name: str) -> Backend:
     """Kind and options; which keys a kind has, it says itself when it is opened."""
     options: dict[str, str | int | bool | tuple[str, ...]] = {}
@@ -577,8 +510,23 @@ def users(configuration: str) -> tuple[dict[str, Any], tuple[str, ...]]:
     path, table = _users_table(configuration)
     with _naming(path):
         folders = converted(table.get("sidecar", {}), dict[str, Any], "sidecar")
-        known = {"": ["sidecar", "agents"], "agents": AgentRules.__struct_fields__}
+        known = {
+            "": ["sidecar", "agents", "inspector"],
+            "agents": AgentRules.__struct_fields__,
+            "inspector": InspectorOptions.__struct_fields__,
+        }
         return folders, tuple(f"{path}: {one}" for one in unknown_keys(table, known))
+
+
+def user_inspector(configuration: str) -> InspectorOptions:
+    """How the user has the inspector, in every store.
+
+    Raises:
+        SettingsError: It cannot be read.
+    """
+    path, table = _users_table(configuration)
+    with _naming(path):
+        return converted(table.get("inspector", {}), InspectorOptions, "inspector")
 
 
 def user_agents(configuration: str) -> AgentRules:

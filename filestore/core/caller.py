@@ -8,6 +8,7 @@ import contextlib
 import os
 from collections.abc import Iterator
 from contextvars import ContextVar
+from typing import Final
 
 from msgspec import Struct
 
@@ -22,7 +23,11 @@ class Caller(Struct, frozen=True, kw_only=True):
     store: str = ""
     """What its variable FILESTORE says."""
     no_color: str = ""
-    """What its variable NO_COLOR says."""
+    """What its variable NO_COLOR says; something, too, where its terminal shows no colors."""
+
+
+DUMB: Final = ("", "dumb")
+"""What the variable TERM says of a terminal that shows text alone."""
 
 
 _CALLER: ContextVar[Caller | None] = ContextVar("caller", default=None)
@@ -72,9 +77,11 @@ def named_store() -> str:
 
 
 def wants_colors() -> bool:
-    """Whether the variable NO_COLOR does not forbid colors on a terminal."""
+    """Whether a terminal can show colors, and the variable NO_COLOR does not forbid them."""
     caller = _CALLER.get()
-    return not (os.environ.get("NO_COLOR") if caller is None else caller.no_color)
+    if caller is not None:
+        return not caller.no_color
+    return not (os.environ.get("NO_COLOR") or os.environ.get("TERM", "") in DUMB)
 
 
 def working_folder() -> str:

@@ -234,6 +234,14 @@ CODES: Final[dict[str, Code]] = {
         "nothing, or convert it to a format that is read",
         excluded="file",
     ),
+    "page-whole": Code(
+        "I",
+        "file",
+        "install the extra 'web': it leaves out what a site puts around a page",
+        remark=True,
+        shown_by="verify",
+        self_evident=True,
+    ),
     "leftovers": Code("I", "file", "removed by the next writer", step="collect"),
     "duplicate": Code(
         "I",

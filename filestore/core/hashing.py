@@ -5,11 +5,14 @@ committed or shared. One rule: a text is normalised before it is hashed, bytes n
 """
 
 import hashlib
+import re
 from typing import Final
 
 from xxhash import xxh3_128_digest
 
 ORIGIN_PREFIX: Final = "sha256:"
+_ORIGIN_DIGITS: Final = 16
+_LONG_ORIGIN: Final = re.compile(r"sha256:([0-9a-f]{16})[0-9a-f]{48}", re.ASCII)
 _BYTE_ORDER_MARK: Final = "\ufeff"
 
 
@@ -51,8 +54,17 @@ def vector_id(key: bytes) -> int:
 
 
 def origin_hash(body: str) -> str:
-    """The committed identity of a generated body: ``sha256:<64 hex digits>`` of its text."""
-    return ORIGIN_PREFIX + embedding_key(body).hex()
+    """What tells whether a generated body was changed since: 16 hex digits of its text.
+
+    Enough to notice a change. Who writes a body can write its origin too: no trust rests on it.
+    """
+    return embedding_key(body).hex()[:_ORIGIN_DIGITS]
+
+
+def short_origin(origin: str) -> str:
+    """An `origin_hash`, given as it is, or with all 64 digits as it was written before."""
+    long = _LONG_ORIGIN.fullmatch(origin)
+    return long[1] if long else origin
 
 
 def source_hash(data: bytes) -> str:

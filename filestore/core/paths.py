@@ -5,6 +5,7 @@ One rule: nothing else puts `chunked/` before a path or takes it off, so that my
 one kind where the other is expected. Where documents are indexed in place, the two are the same.
 """
 
+import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 from typing import Final, NewType
@@ -34,6 +35,7 @@ SUMMARIES: Final = StorePath(".filestore-summaries")
 """The folder, among documents, of what was made of them: summaries, questions."""
 QUESTIONS: Final = "questions.md"
 """Below it, in the folder of a document: its questions."""
+_NUMBER: Final = re.compile(r"(\d+)")
 _NO_DOCUMENTS: Final = frozenset(("", ".", "..", SETTINGS, DOCUMENTS_SIDECAR))
 """First parts of a path that leads to no document."""
 
@@ -148,3 +150,9 @@ def has_plain_names(path: str) -> bool:
 def folded_path(path: str) -> str:
     """A path as a file system that ignores case and composition sees it."""
     return path.lower() if path.isascii() else unicodedata.normalize("NFC", path).casefold()
+
+
+def natural_key(name: str) -> tuple[tuple[int, str], ...]:
+    """Sorts as a person does: chunk 10 after chunk 9."""
+    parts = _NUMBER.split(name.casefold())
+    return tuple((int(part), "") if part.isdecimal() else (-1, part) for part in parts)

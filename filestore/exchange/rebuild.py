@@ -18,7 +18,7 @@ from filestore.chunks.reading_order import reconstruct
 from filestore.config.layout import RECORD_NAME
 from filestore.core.errors import FilestoreError
 from filestore.core.limits import LINE_BYTES, Counter, Size
-from filestore.core.paths import StorePath
+from filestore.core.paths import StorePath, natural_key
 from filestore.core.progress import OnProgress, Progress, ignore
 from filestore.core.safe_text import brief, shown_path
 from filestore.core.schema import JsonObject
@@ -75,7 +75,6 @@ _ORDER: Final = (
     *("index", "order", "chunk_index", "chunk_number", "position", "seq", "sequence", "number"),
     *("chunk_id", "start", "start_index", "i_start"),
 )
-_NUMBER: Final = re.compile(r"(\d+)")
 _NUMBERED: Final = re.compile(
     r"(?P<name>.*?)[\s._#-]*(?:(?<![a-z])(?P<word>chunk|part|page|section|segment|split|piece))?"
     r"[\s._#(\[-]*(?P<number>\d+)(?:[\s._-]*of[\s._-]*\d+)?[)\]]?",
@@ -85,12 +84,6 @@ _NUMBER_FIRST: Final = re.compile(r"(?P<number>\d+)[\s._#)-]+(?P<name>.+)", re.D
 _FLAT_NAME: Final = re.compile(r"[a-z2-7]{13}\.md")
 _FLAT_RECORD: Final = re.compile(r"[a-z2-7]{13}\.json")
 _OTHER_FILES: Final = frozenset({".json", ".jsonl", ".csv", ".npy", ".pdf", ".png", ".jpg"})
-
-
-def natural_key(name: str) -> tuple[tuple[int, str], ...]:
-    """Sorts as a person does: chunk 10 after chunk 9."""
-    parts = _NUMBER.split(name.casefold())
-    return tuple((int(part), "") if part.isdecimal() else (-1, part) for part in parts)
 
 
 def in_folder(folder: str, left_out: LeftOut, counter: Counter) -> list[Document]:
@@ -305,8 +298,8 @@ def _order_of(row: Mapping[str, Any], line: int) -> float:
     for value in _values(row, _ORDER):
         if isinstance(value, int | float) and not isinstance(value, bool):
             return float(value)
-        if isinstance(value, str) and (digits := _NUMBER.search(value)):
-            return float(digits[1][:15])
+        if isinstance(value, str) and (digits := re.search(r"\d+", value)):
+            return float(digits[0][:15])
     return float(line)
 
 

@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 FRONTMATTER_ERROR: Final = "frontmatter_error"
 """The metadata key under which a document has why its frontmatter cannot be read."""
 
+WHOLE_PAGE: Final = (
+    "read with what the site puts around it, which the extra 'web' of filestore leaves out"
+)
+"""The remark on a page that nothing says the extent of."""
+
 _LANGUAGES: Final = {
     "python": ".py .pyi .pyw",
     "javascript": ".js .mjs .cjs .jsx",

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from filestore.extract import _page_judge
+from filestore.extract import WHOLE_PAGE, _page_judge
 from filestore.extract.base import (
     Document,
     ExtractionError,
@@ -97,10 +97,16 @@ _DRAWN_FORMULAS: Final = ".MathJax, .MathJax_Preview, .MathJax_Display, .MJX_Ass
 _DISPLAYED: Final = re.compile(r"^\{\\displaystyle (.*)\}$", re.DOTALL)
 _GENERATORS: Final = re.compile(
     r"sphinx|docutils|mkdocs|docusaurus|rustdoc|vitepress|doxygen|jsdoc|javadoc|pdoc|asciidoc"
-    r"|docbook|gitbook|pandoc|latex2html|texinfo|org[ -]mode|mdbook|antora|typedoc|yard|godoc",
+    r"|docbook|gitbook|pandoc|latex2html|texinfo|org[ -]mode|mdbook|antora|typedoc|yard|godoc"
+    r"|mediawiki",
     re.I,
 )
 """What makes documentation: such a page is all page."""
+_MANUAL: Final = "pre, code, dl, :is(h1, h2, h3, h4) a[href^='#'], .headerlink, .toc"
+"""What documentation has that does not say what made it."""
+_LEAST_SHARE: Final = 0.1
+_MARKED_SHARE: Final = 0.5
+"""Of the words of a page, or of its marked part: where less is found to be the page, all is."""
 _MAIN: Final = (
     "main, [role=main]",
     "article",
@@ -115,16 +121,11 @@ _BLOCKS: Final = "h1, h2, h3, h4, p, article, main, pre, table"
 _SPACES: Final = re.compile(r"\s+")
 
 
-_WHOLE: Final = (
-    "read with what the site puts around it, which the extra 'web' of filestore leaves out"
-)
-
-
 class HtmlExtractor(Extractor):
     """Web pages and generated documentation."""
 
     name = "html"
-    version = 3
+    version = 4
     isolated = True
 
     @property
@@ -137,13 +138,15 @@ class HtmlExtractor(Extractor):
         decoded, encoding = decode(data, name=name)
         source = _bounded(document_text(decoded.replace("\0", "\ufffd"), name=name))
         metadata: dict[str, Any] = {}
-        markdown, unjudged = None, ""
+        markdown, unjudged, is_marked = None, "", False
         if _nesting(source, _VOID | _CLOSED_BY_NEXT) <= _PARSED_DEPTH:
-            metadata, markdown, unjudged = _read(source, name=name)
+            metadata, markdown, unjudged, is_marked = _read(source, name=name)
         if markdown is not None:
             markdown = markdown.replace("\xad", "")
             if unjudged and _page_judge.is_installed():
-                markdown = _page_judge.page_alone(markdown, unjudged)
+                least = _MARKED_SHARE if is_marked else _LEAST_SHARE
+                markdown = _page_judge.page_alone(markdown, unjudged, least=least)
+        is_whole = bool(unjudged) and not is_marked and not _page_judge.is_installed()
         text = flat_text(source) if markdown is None else markdown
         if not text.strip():
             raise empty_error(name, "found a page without any")
@@ -153,7 +156,7 @@ class HtmlExtractor(Extractor):
             metadata=metadata | encoding_metadata(encoding),
             extractor=self.label,
             title=str(metadata.get("title", "")),
-            remarks=(_WHOLE,) if unjudged and not _page_judge.is_installed() else (),
+            remarks=(WHOLE_PAGE,) if is_whole else (),
         )
 
 
@@ -263,10 +266,12 @@ def flat_text(source: str) -> str:
 # ---- reading a page ------------------------------------------------------------------------------
 
 
-def _read(source: str, *, name: str) -> tuple[dict[str, Any], str | None, str]:
-    """Metadata and Markdown of a page, and all of it where it does not say what is the page.
+def _read(source: str, *, name: str) -> tuple[dict[str, Any], str | None, str, bool]:
+    """Read a page.
 
-    The Markdown is None where it is nested too deeply to be converted.
+    Returns:
+        Its metadata; its Markdown, None where it is nested too deeply to be converted; all of it,
+        empty for documentation; and whether one part is marked as what the page is.
     """
     from selectolax.lexbor import LexborHTMLParser
 
@@ -279,6 +284,7 @@ def _read(source: str, *, name: str) -> tuple[dict[str, Any], str | None, str]:
     target = redirect.partition("=")[2].strip(" '\"") if "url" in redirect.lower() else ""
     for formula in _outermost(tree.css(_FORMULAS)):
         formula.replace_with(_latex(formula))
+    is_manual = _GENERATORS.search(made_by) or tree.css_first(_MANUAL) is not None
     _unfold(tree)
     whole = tree.html or ""
     _prune(tree)
@@ -292,7 +298,7 @@ def _read(source: str, *, name: str) -> tuple[dict[str, Any], str | None, str]:
         )
     content = _main_content(body)
     is_marked = content.mem_id != body.mem_id and content.css_first(_BLOCKS) is not None
-    unjudged = "" if is_marked or _GENERATORS.search(made_by) else whole
+    unjudged = "" if _GENERATORS.search(made_by) or (is_marked and is_manual) else whole
     first = body.css_first("h1")
     outside = first is not None and content.css_first("h1") is None
     if not metadata.get("title") and first is not None and _words(first):
@@ -301,11 +307,11 @@ def _read(source: str, *, name: str) -> tuple[dict[str, Any], str | None, str]:
     lead = f"<h1>{html.escape(_words(first))}</h1>" if first is not None and outside else ""
     page = lead + (content.html or "")
     if _nesting(page, _VOID) > _CONVERTED_DEPTH:
-        return metadata, None, ""
+        return metadata, None, "", is_marked
     try:
-        return metadata, tidy(markdown(_closed(page))), unjudged
+        return metadata, tidy(markdown(_closed(page))), unjudged, is_marked
     except RecursionError:  # the caller's own stack was deep already
-        return metadata, None, ""
+        return metadata, None, "", is_marked
 
 
 def _described(tree: "LexborHTMLParser", *, name: str) -> dict[str, Any]:

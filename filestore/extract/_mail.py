@@ -25,6 +25,7 @@ from filestore.extract._html import HtmlExtractor
 from filestore.extract.base import (
     UTF8,
     Document,
+    EmptyDocumentError,
     ExtractionError,
     Extractor,
     Page,
@@ -86,7 +87,7 @@ class MailExtractor(Extractor):
     """Mail of the internet and of Outlook, mailboxes, web archives."""
 
     name = "mail"
-    version = 2
+    version = 3
     isolated = True
 
     def extract(self, data: bytes, *, name: str) -> Document:
@@ -96,7 +97,12 @@ class MailExtractor(Extractor):
             data.startswith(_COMPOUND) if suffix == "msg" else _HEADER.search(data, 0, _HEAD_BYTES)
         )
         if not is_mail:
-            return TextExtractor().extract(data, name=name)
+            try:
+                return TextExtractor().extract(data, name=name)
+            except EmptyDocumentError:
+                raise
+            except ExtractionError as error:
+                raise _damaged(name, "other data") if suffix == "msg" else error from error
         if suffix in _ARCHIVES and (page := _saved_page(data, name)):
             return page
         text, title, pages, metadata = "", "", list[Page](), dict[str, Any]()
@@ -289,10 +295,14 @@ def _outlook_mail(data: bytes, name: str, depth: int) -> Mail:
         with OleFileIO(io.BytesIO(data)) as container:
             return _stored_mail(Storage.from_ole(container), depth, _IN_FILE)
     except _UNREADABLE as error:
-        raise ExtractionError(
-            f"{name} is damaged: expected a mail of Outlook, found only parts of one",
-            remedy="save it from Outlook again, or leave it out",
-        ) from error
+        raise _damaged(name, "only parts of one") from error
+
+
+def _damaged(name: str, found: str) -> ExtractionError:
+    return ExtractionError(
+        f"{name} is damaged: expected a mail of Outlook, found {found}",
+        remedy="save it from Outlook again, or leave it out",
+    )
 
 
 def _stored_mail(storage: Any, depth: int, head_bytes: int) -> Mail:

@@ -12,7 +12,6 @@ from typing import Final
 
 _RUN: Final = 4
 _KEPT_SHARE: Final = 2  # of the runs of words of a block: half
-_LEAST_SHARE: Final = 10  # a tenth of the words of the page, or it was not understood
 _LEAST_WORDS: Final = 100  # of a page that a site may have put anything around
 _WORD: Final = re.compile(r"\w+")
 _TARGET: Final = re.compile(r"\]\([^)\s]*\)|<https?://[^>]*>")
@@ -27,8 +26,14 @@ def is_installed() -> bool:
     return all(find_spec(one) is not None for one in ("trafilatura", "lxml_html_clean"))
 
 
-def page_alone(markdown: str, source: str) -> str:
-    """The blocks of a page's Markdown that are found to be the page; all, where hardly any are."""
+def page_alone(markdown: str, source: str, *, least: float) -> str:
+    """The blocks of a page's Markdown that are found to be the page.
+
+    Args:
+        markdown: Of the page.
+        source: The page.
+        least: The share of its words that is more than a misunderstanding; of less, all stay.
+    """
     from trafilatura import extract
 
     blocks = _blocks(markdown)
@@ -43,7 +48,7 @@ def page_alone(markdown: str, source: str) -> str:
     runs = set(zip(*(words[at:] for at in range(_RUN)), strict=False))
     text = f" {' '.join(words)} "
     kept = [_is_in(block, text, runs) for block in blocks]
-    if sum(size for size, one in zip(sizes, kept, strict=True) if one) * _LEAST_SHARE < sum(sizes):
+    if sum(size for size, one in zip(sizes, kept, strict=True) if one) < least * sum(sizes):
         return markdown
     # Code, tables and pictures are ours where they stand between what stays.
     ends = [at for at, one in enumerate(kept) if one]

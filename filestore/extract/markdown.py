@@ -304,13 +304,18 @@ def fenced(text: str, language: str = "") -> str:
 
 
 def deepened(text: str, levels: int) -> str:
-    """Markdown with its headings a number of levels further down."""
+    """Markdown with its headings further down, its first level below a number of levels."""
     pieces, done = list[str](), 0
-    for block in markdown_blocks(text):
-        if block.kind == "heading" and text.startswith("#", block.start):
-            more = min(levels, _DEEPEST_HEADING - block.level)
-            pieces += text[done : block.start], "#" * more
-            done = block.start
+    headings = [
+        block
+        for block in markdown_blocks(text)
+        if block.kind == "heading" and text.startswith("#", block.start)
+    ]
+    levels -= min((block.level for block in headings), default=1) - 1
+    for block in headings:
+        more = min(levels, _DEEPEST_HEADING - block.level)
+        pieces += text[done : block.start], "#" * more
+        done = block.start
     return "".join((*pieces, text[done:]))
 
 

@@ -1,4 +1,4 @@
-"""Three-way merges of chunk bodies; and the conflict markers in a file, of which a side is taken.
+"""Three-way merges of chunk bodies; and a file in conflict, resolved as a person chose.
 
 The trivial cases are decided here, the rest by git's own line merge in a child process. One rule: a
 merge takes both changes whole or says where they overlap; no line is dropped in between. Where
@@ -8,7 +8,7 @@ markers are incomplete, the end of a side is unknown, and none is taken.
 import io
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, Literal, TypeAlias
 
 from msgspec import Struct
@@ -199,7 +199,10 @@ def _quoted(text: str, place: int) -> str:
     return f'"{"…" if start else ""}{part}{after}"'
 
 
-Side: TypeAlias = Literal["ours", "theirs"]
+Side: TypeAlias = Literal["ours", "theirs", "both", "keep"]
+"""What becomes of a hunk: one side, ours and then theirs, or its markers stay."""
+Staged: TypeAlias = tuple[bytes | None, bytes | None]
+"""Our and their bytes in git's index; None where that side has no file."""
 
 _MARK: Final = re.compile(rb"(?:([<|>])\1{6}(?: (.*))?|(=)={6})\r?\n?", re.DOTALL)
 _AFTER: Final = {"": "<", "<": "|=", "|": "=", "=": ">"}
@@ -208,6 +211,10 @@ _AFTER: Final = {"": "<", "<": "|=", "|": "=", "=": ">"}
 
 class MarkersBrokenError(FilestoreError, ValueError):
     """The markers of a conflict are incomplete."""
+
+
+class NotResolvedError(FilestoreError, ValueError):
+    """A choice in a file in conflict does not fit the file."""
 
 
 class ConflictHunk(Struct, frozen=True, kw_only=True):
@@ -271,17 +278,45 @@ def conflicts(data: bytes) -> tuple[ConflictHunk, ...]:
     return tuple(found)
 
 
-def with_side(data: bytes, side: Side) -> bytes:
-    """A file in which each conflict has given way to one of its sides.
+def resolved(data: bytes | None, sides: Sequence[Side], staged: Staged | None) -> bytes | None:
+    """A file in conflict as a person chose it; None where it goes.
+
+    Args:
+        data: What it holds now; None where there is no file.
+        sides: One for each of its hunks in their order, or one for all.
+        staged: What git's index holds of it unmerged; None where it is merged. Without markers,
+            as in a binary file or one that a side deleted or renamed, a side is the file.
 
     Raises:
         MarkersBrokenError: See `conflicts`.
+        NotResolvedError: There is nothing to choose, or a choice too few or too many.
     """
-    pieces, end = [], 0
-    for one in conflicts(data):
-        pieces += [data[end : one.start], one.ours if side == "ours" else one.theirs]
-        end = one.end
-    return b"".join([*pieces, data[end:]])
+    hunks = conflicts(data or b"")
+    if hunks and data is not None:
+        if len(sides) not in (1, len(hunks)):
+            raise NotResolvedError(f"it has {len(hunks)} conflicts, and {len(sides)} choices")
+        pieces, end = [], 0
+        for number, one in enumerate(hunks):
+            side = sides[number % len(sides)]
+            pieces += [data[end : one.start], _chosen(data, one, side)]
+            end = one.end
+        return b"".join([*pieces, data[end:]])
+    if staged is None:
+        raise NotResolvedError("it has no conflict markers")
+    if len(sides) != 1 or sides[0] not in ("ours", "theirs"):
+        raise NotResolvedError("it has no conflict markers: take one side as a whole")
+    if data not in staged:
+        raise NotResolvedError("it has no conflict markers any more: 'git add' it if it is right")
+    made = staged[0] if sides[0] == "ours" else staged[1]
+    if made == data:
+        raise NotResolvedError(f"it is as {sides[0]} already: 'git add' it, or 'git rm' it")
+    return made
+
+
+def _chosen(data: bytes, hunk: ConflictHunk, side: Side) -> bytes:
+    if side == "keep":
+        return data[hunk.start : hunk.end]
+    return (hunk.ours if side != "theirs" else b"") + (hunk.theirs if side != "ours" else b"")
 
 
 def _markers(data: bytes) -> Iterator[_Marker]:

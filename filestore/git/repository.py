@@ -87,6 +87,12 @@ def blob(folder: str, path: str, revision: str = "HEAD") -> bytes | None:
     return _git(folder, "cat-file", "blob", f"{revision}:./{path}")
 
 
+def staged(folder: str, path: str) -> tuple[bytes | None, bytes | None] | None:
+    """Our and their bytes of a file that git's index holds unmerged; None where it is merged."""
+    base, ours, theirs = (blob(folder, path, f":{stage}") for stage in (1, 2, 3))
+    return None if base is ours is theirs is None else (ours, theirs)
+
+
 def is_committed(folder: str, path: str) -> bool:
     """Whether git's HEAD has a file or a folder at a path, relative to a folder."""
     return _git(folder, "cat-file", "-e", f"HEAD:./{path}") is not None

@@ -27,7 +27,6 @@ from filestore.git import attributes, merge, repository
 from filestore.git.attributes import attributes_in
 from filestore.history import write
 from filestore.ingest import add, put, update
-from filestore.repair import planner
 from filestore.repair.plan import ABSENT, KINDS, Plan, State, Step, moved_on
 from filestore.repair.request import RepairReport
 from filestore.repair.tree_files import (
@@ -222,11 +221,11 @@ def _resolve(changes: TreeChanges, step: Step) -> Made:
 
 
 def _take_side(changes: TreeChanges, step: Step) -> Made:
-    put.refuse_unmerged(changes.snapshot.places, [changes.tree.chunk_path(step.path)])
     data = changes.held(step, step.path)
-    made = merge.with_side(data or b"", planner.SIDES[step.kind])
-    if data is None or step.hash != content_hash(made).hex():
-        raise _MovedOnError("its conflict markers changed since the plan was made")
+    staged = repository.staged(changes.snapshot.places.root, step.path)
+    made = merge.resolved(data, step.sides, staged)
+    if step.hash != (content_hash(made).hex() if made is not None else ""):
+        raise _MovedOnError("what git has of it changed since the plan was made")
     return {step.path: made}
 
 
@@ -258,6 +257,7 @@ TREE_EXECUTORS: Final[Mapping[str, Callable[[TreeChanges, Step], Made]]] = {
     "resolve-theirs": _resolve,
     "take-ours": _take_side,
     "take-theirs": _take_side,
+    "take-hunks": _take_side,
     "relink": _relink,
     "remove": _remove,
     "rewrite-attributes": _rewrite_attributes,
@@ -412,7 +412,8 @@ class _Applying:
 
     def run(self, steps: Sequence[Step]) -> None:
         """Apply everything that still holds, phase by phase, under one lock."""
-        if any(step.truth for step in steps):
+        # Git waits for nothing but the choice in a file that it could not merge.
+        if any(step.truth and not step.sides for step in steps):
             repository.refuse_during_operation(self._parts.places.root)
         self._parts.model.ask()
         with self._parts.locked("repair") as require_alone:

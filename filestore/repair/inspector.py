@@ -232,11 +232,12 @@ class Inspector:
             code, path = finding.code, finding.path
             if code == "link-dangling":
                 yield ("relink", path), self._relink(path)
-            elif (is_ingest := code == "ingest-conflict") or code == "conflict-markers":
-                prepare, verb = (self._resolve, "resolve") if is_ingest else (self._sided, "take")
+            elif code == "ingest-conflict":
                 for side, chosen in (("ours", self._policy.ours), ("theirs", self._policy.theirs)):
                     if path in chosen:
-                        yield (f"{verb}-{side}", path), prepare(path, f"{verb}-{side}")
+                        yield (f"resolve-{side}", path), self._resolve(path, f"resolve-{side}")
+            elif code == "conflict-markers" and (sides := self._policy.sides(path)):
+                yield (planner.take_kind(sides), path), self._sided(path)
             elif code == "source-missing" and code in self._policy.only:
                 yield ("remove", path), self._remove(path, finding.other)
             elif code == "unsafe-attributes":
@@ -357,23 +358,19 @@ class Inspector:
             wanted=self._keys(path, made) if made is not None else frozenset(),
         )
 
-    def _sided(self, path: StorePath, kind: str) -> Step | str:
-        seen = self._reader.observed(path)
-        if seen is None:
+    def _sided(self, path: StorePath) -> Step | str:
+        now = self._reader.look(path)
+        if now[1] is None and now[0] != ABSENT:
             return "it cannot be read"
         if path in self._conflicts:
             return "an ingest conflict is pending there, too: resolve the markers in an editor"
-        return planner.one_side(
+        return planner.taken(
             path,
-            seen,
-            planner.SIDES[kind],
-            is_unmerged=self._tree.chunk_path(path) in self._unmerged,
+            now,
+            self._policy.sides(path),
+            staged=repository.staged(self._places.root, path),
             interpreted=self._interpreted,
         )
-
-    @cached_property
-    def _unmerged(self) -> set[ChunkPath]:
-        return repository.unmerged(self._places.chunked)
 
     def _without(self, path: StorePath) -> Step | str:
         seen = self._reader.observed(path)

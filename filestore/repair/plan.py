@@ -11,6 +11,7 @@ from filestore.core.findings import Finding
 from filestore.core.paths import NO_PATH, StorePath, Tree, is_below
 from filestore.core.schema import JsonObject
 from filestore.git.attributes import NAME as ATTRIBUTES
+from filestore.git.merge import Side
 
 Stat = tuple[int, int, int, int, int]
 
@@ -53,8 +54,13 @@ KINDS: Final[dict[str, Kind]] = {
     "restore": Kind("restore", "tree"),
     "resolve-ours": Kind("keep the edit of", "tree", named=True, resolves=True),
     "resolve-theirs": Kind("take the new text into", "tree", named=True, resolves=True),
-    "take-ours": Kind("take our side of git's conflict in", "tree", named=True),
-    "take-theirs": Kind("take their side of git's conflict in", "tree", named=True),
+    "take-ours": Kind("take our side of git's conflict in", "tree", named=True, of_documents=True),
+    "take-theirs": Kind(
+        "take their side of git's conflict in", "tree", named=True, of_documents=True
+    ),
+    "take-hunks": Kind(
+        "take chosen sides of git's conflict in", "tree", named=True, of_documents=True
+    ),
     "relink": Kind("update links in", "tree", of_documents=True, is_joint=True),
     "remove": Kind("remove the chunks of", "tree"),
     "rewrite-attributes": Kind("fix line-ending rules in", "tree", place=StorePath(ATTRIBUTES)),
@@ -115,12 +121,14 @@ class Policy(Struct, frozen=True, kw_only=True):
     """Files whose edit gives way to it, or that take their side."""
     remove: tuple[StorePath, ...] = ()
     """Files that go, because others have their text."""
+    hunks: tuple[tuple[StorePath, tuple[Side, ...]], ...] = ()
+    """Files with a choice for each hunk of git's conflict."""
     lost: tuple[StorePath, ...] = ()
     """Files that no finding reports any more, to be restored."""
 
     def concerns(self, finding: Finding) -> bool:
         """Whether a finding is to be repaired at all."""
-        named = {*self.ours, *self.theirs, *self.remove}
+        named = {*self.ours, *self.theirs, *self.remove, *dict(self.hunks)}
         if named and not (self.only or self.paths):
             return finding.path in named
         if self.only and finding.code not in self.only:
@@ -130,6 +138,12 @@ class Policy(Struct, frozen=True, kw_only=True):
         ):
             return True
         return any(self.names(path) for path in (finding.path, finding.other) if path)
+
+    def sides(self, path: StorePath) -> tuple[Side, ...]:
+        """What was chosen in git's conflict in a file: one side for all its hunks, or one each."""
+        if path in self.ours or path in self.theirs:
+            return ("ours",) if path in self.ours else ("theirs",)
+        return dict(self.hunks).get(path, ())
 
     def names(self, path: StorePath) -> bool:
         """Whether a path is to be repaired."""
@@ -181,6 +195,8 @@ class Step(JsonObject, Struct, frozen=True, kw_only=True, rename={"place": "from
     """Keys of those whose embedding is there."""
     repairs: tuple[Finding, ...] = ()
     """The findings of a derived part."""
+    sides: tuple[Side, ...] = ()
+    """What was chosen in git's conflict, see `Policy.sides`."""
 
     @property
     def truth(self) -> bool:

@@ -4,7 +4,7 @@ One rule: every step names what it was planned on, which has to hold when it is 
 step repairs is left for a person, with the reason.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal, TypedDict
 
 from msgspec import Struct, field
@@ -15,10 +15,9 @@ from filestore.chunks.observation import INDEXED, RECORD, Observation
 from filestore.config.layout import UNDO
 from filestore.core.findings import Finding, with_tree
 from filestore.core.hashing import content_hash
-from filestore.core.paths import CHUNKS, DOCUMENTS_SIDECAR, StorePath, Tree
-from filestore.core.safe_text import shown_path
+from filestore.core.paths import CHUNKS, DOCUMENTS_SIDECAR, StorePath, Tree, natural_key
 from filestore.git import merge
-from filestore.git.merge import MarkersBrokenError, Side
+from filestore.git.merge import MarkersBrokenError, NotResolvedError, Side, Staged
 from filestore.repair.plan import ABSENT, KINDS, Left, Plan, Policy, State, Step
 from filestore.repair.tree_files import difference, state_of
 
@@ -107,7 +106,9 @@ def make(
         work.restore(path, ())
     for path in policy.remove:
         work.add_prepared("remove-duplicate", Finding(code="duplicate", path=path))
-    steps = sorted(work.finished(), key=lambda step: (_ORDER[step.kind], step.path))
+    steps = sorted(
+        work.finished(), key=lambda step: (_ORDER[step.kind], natural_key(step.path), step.path)
+    )
     keys = work.keys
     return Plan(
         identity=found.identity,
@@ -115,7 +116,7 @@ def make(
         level=level,
         policy=policy,
         steps=tuple(steps),
-        left=tuple(work.left),
+        left=tuple(sorted(work.left, key=lambda one: natural_key(one.finding.path))),
         texts=len(keys - found.embedded),
         known=len(keys & found.embedded),
         model=found.model,
@@ -252,9 +253,9 @@ class _Planner:
     def _take_excluded(self, finding: Finding) -> None:
         path = finding.path
         is_back = finding.code == "record-invalid" and self.restore(path, (finding.code,))
-        ours, theirs = path in self._policy.ours, path in self._policy.theirs
-        if finding.code == "conflict-markers" and (ours or theirs):
-            self.add_prepared("take-ours" if ours else "take-theirs", finding)
+        sides = self._policy.sides(path)
+        if finding.code == "conflict-markers" and sides:
+            self.add_prepared(take_kind(sides), finding)
         elif not is_back:
             self._leave(finding)
         # What comes back need not be left out first.
@@ -346,41 +347,39 @@ _KEPT: Final = (".undo/", f"{DOCUMENTS_SIDECAR}/{UNDO}/")
 Interpreted = Callable[[StorePath, bytes], Observation]
 """What bytes would mean at a path."""
 
-SIDES: Final[dict[str, Side]] = {"take-ours": "ours", "take-theirs": "theirs"}
-"""Kind of step to the side that it takes."""
+
+def take_kind(sides: Sequence[Side]) -> str:
+    """The kind of step that takes these sides of git's conflict in a file."""
+    return f"take-{sides[0]}" if tuple(sides) in (("ours",), ("theirs",)) else "take-hunks"
 
 
-def one_side(
+def taken(
     path: StorePath,
-    seen: Observation,
-    side: Side,
+    now: tuple[State, bytes | None],
+    sides: tuple[Side, ...],
     *,
-    is_unmerged: bool,
+    staged: Staged | None,
     interpreted: Interpreted,
 ) -> Step | str:
-    """A file with one side of all its conflicts.
+    """A file with the chosen sides of git's conflict in it; or why that cannot be.
 
     Args:
         path: Of the file.
-        seen: The file as it is.
-        side: Whose text stays.
-        is_unmerged: Whether git has it as unmerged: then git needs `git add`, too.
+        now: Its state and its bytes.
+        sides: What stays of each hunk, see `merge.resolved`.
+        staged: What git's index holds of it unmerged.
         interpreted: Tells what the file would mean.
     """
-    name = shown_path(path)
-    if is_unmerged:
-        # What git's index holds of a merge is not settled by the text of the file.
-        how = f"'git checkout --{side} -- {name}', then 'git add -- {name}'"
-        return f"git is merging it, so choose there: {how}"
+    state, data = now
     try:
-        found = merge.conflicts(seen.data)
-        made = merge.with_side(seen.data, side)
-    except MarkersBrokenError as error:
+        found = merge.conflicts(data or b"")
+        made = merge.resolved(data, sides, staged)
+    except (MarkersBrokenError, NotResolvedError) as error:
         return f"resolve it in an editor: {error.message}"
-    if not found:
-        return "resolve it in an editor: it has no conflict markers"
+    if made == data:
+        return "resolve it in an editor: no side was chosen"
     # Where some are in a code block, only a person can tell which count.
-    blocks = list(fenced(seen.data, 0))
+    blocks = list(fenced(data or b"", 0))
     shown = [
         one for one in found if any(first < one.start and one.end <= last for first, last in blocks)
     ]
@@ -388,23 +387,29 @@ def one_side(
         at = "{}-{}".format(*shown[0].lines)
         problem = f"the markers in lines {at} are in a code block, others are not"
         return f"resolve it in an editor: {problem}"
-    then = interpreted(path, made)
-    left_out = "" if then.state in (INDEXED, RECORD) else f"; then left out as {then.state}"
+    then = None if made is None else interpreted(path, made)
     where = ", ".join(f"{first}-{last}" for first, last in (one.lines for one in found))
-    label = found[0].ours_label if side == "ours" else found[0].theirs_label
-    whose = f"{side} ({label})" if label else side
+    side = sides[0] if len(set(sides)) == 1 else "in turn " + ", ".join(sides)
+    label = {"ours": found[0].ours_label, "theirs": found[0].theirs_label} if found else {}
+    detail = f"{side} ({label[side]})" if label.get(side) else side
+    detail += f" in lines {where}" if where else "" if then else "; the file goes"
+    if then is not None and then.state not in (INDEXED, RECORD):
+        detail += f"; then left out as {then.state}"
+    if staged is not None:
+        detail += "; then 'git add' it"
     return Step(
-        kind=f"take-{side}",
+        kind=take_kind(sides),
         path=path,
         codes=(),
-        seen={path: state_of(seen)},
-        detail=f"{whose} in lines {where}{left_out}",
-        read_bytes=len(seen.data),
-        write_bytes=len(made),
-        hash=content_hash(made).hex(),
+        seen={path: state},
+        detail=detail,
+        sides=sides,
+        read_bytes=len(data or b""),
+        write_bytes=len(made or b""),
+        hash=content_hash(made).hex() if made is not None else "",
         # A person who gives a side up has to see all of it.
-        diff=difference(path, seen.data, made, most=None),
-        wanted=frozenset(then.keys),
+        diff=difference(path, data or b"", made or b"", most=None),
+        wanted=frozenset(then.keys if then else ()),
     )
 
 

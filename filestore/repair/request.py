@@ -4,18 +4,20 @@ Changes nothing: `apply` does. `inspector` reads, `planner` decides. One rule: a
 only with the command that makes it.
 """
 
+import contextlib
 import os
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, ValidationError, convert
 from msgspec.structs import asdict, replace
 
 from filestore.browse import evidence_notes
 from filestore.browse.evidence_notes import Present
 from filestore.catalog import Catalog
 from filestore.chunks.frontmatter import split
+from filestore.chunks.observation import UNMERGED, why_excluded
 from filestore.config.layout import Places
 from filestore.core.caller import absolute, working_folder
 from filestore.core.codes import CODES, codes_where
@@ -105,6 +107,7 @@ def policy_of(
     ours: Sequence[StrPath] = (),
     theirs: Sequence[StrPath] = (),
     remove: Sequence[StrPath] = (),
+    hunks: Sequence[str] = (),
 ) -> Policy:
     """What a person wants, with paths as findings have them.
 
@@ -116,21 +119,33 @@ def policy_of(
         ours: Files whose edit is kept, or that take our side of git's conflict.
         theirs: Files that take the new text of their source, or their side of git's conflict.
         remove: Files that go, because others have their text.
+        hunks: ``SIDE,SIDE:PATH``: a side for each hunk of git's conflict in a file.
 
     Raises:
-        UsageError: There is no such code, or a file is to be both.
+        UsageError: There is no such code or side, or a file is to be both.
     """
     unknown = sorted(set(only) - CODES.keys())
     if unknown:
         raise UsageError(
             f"no finding is called {unknown[0]!r}", remedy="'filestore verify' prints the codes"
         )
+    by_hunk: dict[StorePath, tuple[merge.Side, ...]] = {}
+    for text in hunks:
+        words, _, path = text.partition(":")
+        sides: tuple[merge.Side, ...] = ()
+        with contextlib.suppress(ValidationError):
+            sides = convert(words.split(","), tuple[merge.Side, ...])
+        if not path or not sides or by_hunk.setdefault(named(places, path), sides) != sides:
+            raise UsageError(
+                f"--hunks {text}: not one list of sides for a path",
+                remedy="write a word for each hunk: ours,theirs,both,keep:PATH",
+            )
     chosen: dict[str, str] = {}
     choices = {
         word: tuple(named(places, path) for path in given)
         for word, given in (("ours", ours), ("theirs", theirs), ("remove", remove))
     }
-    for word, of_word in choices.items():
+    for word, of_word in (*choices.items(), ("hunks", by_hunk)):
         for path in of_word:
             if chosen.setdefault(path, word) != word:
                 raise UsageError(
@@ -140,6 +155,7 @@ def policy_of(
         truth=truth,
         only=frozenset(only),
         paths=tuple(named(places, path) for path in paths),
+        hunks=tuple(by_hunk.items()),
         **choices,
     )
 
@@ -175,16 +191,19 @@ def plan(
         NoCopyError: A file is to go, and nothing else has its text.
         UnknownRepairPathError: A path of the policy is none of the store.
     """
-    if policy.ours or policy.theirs or policy.remove:
+    if policy.remove:
         refuse_useless(parts.places, "repair")
     seen = SeenFiles()
     checked = run.verified(parts, level, None, on_progress, seen=seen)
     # A person lives with what is accepted, unless they name it now.
-    is_named = bool(policy.only or policy.paths or policy.ours or policy.theirs or policy.remove)
+    is_named = bool(
+        policy.only or policy.paths or policy.ours or policy.theirs or policy.remove or policy.hunks
+    )
     accepted = parts.settings.accepted if not is_named else {}
     found = [
         one for one in checked.findings if one.safe or one.path not in accepted.get(one.code, ())
     ]
+    found += _unmerged(parts.places, policy, {one.path for one in found if one.meaning.sides})
     unopened = codes_where(about="catalog", unopened=True)
     is_sound = not any(finding.code in unopened for finding in found)
     with parts.looking(sound=is_sound) as (snapshot, has_catalog):
@@ -204,13 +223,22 @@ def plan(
     return replace(made, findings=checked.findings, unsound=checked.unsound)
 
 
+def _unmerged(places: Places, policy: Policy, known: Container[StorePath]) -> list[Finding]:
+    """Named files that git has as unmerged: a look at stats does not always tell."""
+    return [
+        Finding(code="conflict-markers", path=path, detail=why_excluded("", UNMERGED))
+        for path in dict.fromkeys((*policy.ours, *policy.theirs, *dict(policy.hunks)))
+        if path not in known and repository.staged(places.root, path) is not None
+    ]
+
+
 def _check_paths(
     places: Places, catalog: Catalog, policy: Policy, findings: Sequence[Finding]
 ) -> None:
     conflicts = {places.tree.store_path(one.path): one for one in catalog.conflicts()}
     waiting = {finding.path for finding in findings if finding.code == "ingest-conflict"}
     marked = {finding.path for finding in findings if finding.code == "conflict-markers"}
-    for path in (*policy.ours, *policy.theirs):
+    for path in (*policy.ours, *policy.theirs, *dict(policy.hunks)):
         if path in marked:
             continue
         if path in conflicts and path not in waiting:
@@ -265,9 +293,9 @@ def _lost(
     return tuple(path for path in found if not os.path.lexists(os.path.join(places.root, path)))
 
 
-ChoiceName: TypeAlias = Literal["ours", "theirs", "remove-this", "remove-other", "keep-both"]
-_STAGES: Final = (":1", ":2", ":3")
-"""What git's index holds of an unmerged file: base, ours, theirs."""
+ChoiceName: TypeAlias = Literal[
+    "ours", "theirs", "both", "hunks", "remove-this", "remove-other", "keep-both"
+]
 
 
 class NoSidesError(FilestoreError, LookupError):
@@ -300,6 +328,10 @@ class Sides(Struct, frozen=True, kw_only=True):
     """None where the source has no such text any more."""
     ours_label: str
     theirs_label: str
+    data: bytes = b""
+    """The file with the conflict markers of git."""
+    hunks: tuple[merge.ConflictHunk, ...] = ()
+    """Its conflicts, to be resolved one by one; see `hunks_choice`."""
     choices: tuple[SideChoice, ...]
 
 
@@ -334,8 +366,8 @@ def sides(parts: Parts, finding: Finding) -> Sides:
         )
     if finding.code == "conflict-markers":
         data = _present(parts, finding.path).data or b""
-        if marked := merge.conflicts(data):
-            return _of_marks(parts, finding.path, data, marked[0])
+        if merge.conflicts(data):
+            return _of_marks(parts, finding.path, data)
         return _of_index(parts, finding.path)
     raise NoSidesError(f"{finding.code} is no choice between two versions")
 
@@ -367,28 +399,36 @@ def _of_ingest(parts: Parts, path: StorePath, catalog: Catalog) -> Sides:
     )
 
 
-def _of_marks(parts: Parts, path: StorePath, data: bytes, first: merge.ConflictHunk) -> Sides:
+def _of_marks(parts: Parts, path: StorePath, data: bytes) -> Sides:
     """Both sides of all conflicts of a file, each as the whole file would be."""
-    # While git is in the middle of something it decides what the files are to be.
-    is_gits = repository.operation(parts.places.root)
+    first, *_ = hunks = merge.conflicts(data)
+    ours, theirs = (merge.resolved(data, (side,), None) for side in ("ours", "theirs"))
     return Sides(
         code="conflict-markers",
         path=path,
-        ours=Present(data=merge.with_side(data, "ours")).text,
-        theirs=Present(data=merge.with_side(data, "theirs")).text,
+        ours=Present(data=ours).text,
+        theirs=Present(data=theirs).text,
         ours_label=first.ours_label or "ours",
         theirs_label=first.theirs_label or "theirs",
-        choices=_by_git(path, has_ours=True, has_theirs=True)
-        if is_gits
-        else (_ours(path, "take our side"), _theirs(path, "take their side")),
+        data=data,
+        hunks=hunks,
+        choices=(
+            _ours(path, "take our side"),
+            _theirs(path, "take their side"),
+            _hunks(path, ("both",), "keep both, ours first"),
+        ),
     )
 
 
 def _of_index(parts: Parts, path: StorePath) -> Sides:
-    """What git holds of a file that it has as unmerged."""
-    base, ours, theirs = (repository.blob(parts.places.root, path, stage) for stage in _STAGES)
-    if ours is None and theirs is None:
+    """What git holds of a file that it has as unmerged and that has no markers."""
+    root = parts.places.root
+    staged = repository.staged(root, path)
+    if staged is None:
         raise NoSidesError(f"{path}: git does not have it as unmerged", remedy="git status")
+    ours, theirs = staged
+    base = repository.blob(root, path, ":1")
+    words = {data is None: word for data, word in ((b"", "take"), (None, "delete it as"))}
     return Sides(
         code="conflict-markers",
         path=path,
@@ -397,26 +437,42 @@ def _of_index(parts: Parts, path: StorePath) -> Sides:
         theirs=None if theirs is None else Present(data=theirs).text,
         ours_label="ours, as git has it" if ours is not None else "ours: deleted",
         theirs_label="theirs, as git has it" if theirs is not None else "theirs: deleted",
-        choices=_by_git(path, has_ours=ours is not None, has_theirs=theirs is not None),
+        choices=(
+            _ours(path, f"{words[ours is None]} our side"),
+            _theirs(path, f"{words[theirs is None]} their side"),
+        ),
     )
 
 
-def _by_git(path: StorePath, *, has_ours: bool, has_theirs: bool) -> tuple[SideChoice, ...]:
-    return (
-        _git_choice("ours", "our side", path, has_ours),
-        _git_choice("theirs", "their side", path, has_theirs),
+def hunks_choice(path: StorePath, sides: tuple[merge.Side, ...]) -> SideChoice:
+    """A side for each hunk of git's conflict in a file."""
+    return _hunks(path, sides, "take the chosen sides")
+
+
+def hunk_texts(sides: Sides, number: int) -> tuple[str, str]:
+    """Both sides of one conflict of a file, with the lines around it."""
+    one, hunks = sides.hunks[number], sides.hunks
+    start = hunks[number - 1].end if number else 0
+    end = hunks[number + 1].start if number + 1 < len(hunks) else len(sides.data)
+    before = b"".join(sides.data[start : one.start].splitlines(keepends=True)[-_AROUND:])
+    after = b"".join(sides.data[one.end : end].splitlines(keepends=True)[:_AROUND])
+    return Present(data=before + one.ours + after).text, Present(
+        data=before + one.theirs + after
+    ).text
+
+
+_AROUND: Final = 3
+"""Lines that are shown before and after a conflict."""
+
+
+def _hunks(path: StorePath, sides: tuple[merge.Side, ...], label: str) -> SideChoice:
+    words = f"{','.join(sides)}:{path}"
+    return SideChoice(
+        name="both" if sides == ("both",) else "hunks",
+        label=label,
+        policy=Policy(hunks=((path, sides),)),
+        command=f"filestore repair --hunks {_word(StorePath(words))}",
     )
-
-
-def _git_choice(
-    name: Literal["ours", "theirs"], side: str, path: StorePath, is_there: bool
-) -> SideChoice:
-    word = _word(path)
-    if is_there:
-        command = f"git checkout --{name} -- {word} && git add -- {word}"
-        return SideChoice(name=name, label=f"take {side}, with git", command=command)
-    command = f"git rm --quiet -- {word}"
-    return SideChoice(name=name, label=f"delete it as {side} did, with git", command=command)
 
 
 def _ours(path: StorePath, label: str) -> SideChoice:

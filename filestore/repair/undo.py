@@ -32,7 +32,7 @@ from filestore.fs.transaction import (
     collect_begun,
 )
 from filestore.git import attributes
-from filestore.git.repository import refuse_during_operation
+from filestore.git.repository import refuse_during_operation, unmerged
 from filestore.history.backup_store import BatchMissingError, Originals
 from filestore.history.batch import (
     Batch,
@@ -340,13 +340,14 @@ def undo_or_redo(
         AlreadyThereError: They hold what is wanted already.
         BatchMissingError: There is none of this name.
         BatchInvalidError: What was kept is damaged.
-        GitBusyError: A merge, rebase or the like is under way.
+        GitBusyError: A merge, rebase or the like is under way, and the files are not all in
+            conflict.
         WriteFailedError: The disk refused; all is as it was, unless it says otherwise.
     """
     snapshot = store.snapshot
-    refuse_during_operation(snapshot.places.root)
     collect_leftovers(snapshot.places)
     if not os.path.isdir(snapshot.places.undo):
+        refuse_during_operation(snapshot.places.root)
         if identifier is None:
             return None
         raise BatchMissingError("nothing was kept yet", remedy="filestore undo --list")
@@ -359,9 +360,10 @@ def undo_or_redo(
             group = _chosen(root, originals, wanted)
         else:
             group = named(originals, identifier)
-        if group is None:
+        change = None if group is None else KeptChange(root, originals, group, wanted)
+        _refuse_while_git_waits(snapshot.places, change)
+        if change is None or group is None:
             return None
-        change = KeptChange(root, originals, group, wanted)
         replaced = _put(snapshot.places, change)
         # A writer that died staged files also in folders where nothing had to be put back.
         collect_begun(root, group.links())
@@ -383,6 +385,13 @@ def undo_or_redo(
         problem=report.problem if report else None,
         wanted=wanted,
     )
+
+
+def _refuse_while_git_waits(places: Places, change: KeptChange | None) -> None:
+    """What was chosen in a file in conflict is undone while git waits, and nothing else."""
+    in_conflict = set(map(places.tree.store_path, unmerged(places.chunked)))
+    if change is None or change.edited() or not in_conflict.issuperset(change.links):
+        refuse_during_operation(places.root)
 
 
 def _chosen(root: int, originals: Originals, wanted: State) -> Group | None:

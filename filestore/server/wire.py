@@ -102,12 +102,13 @@ def request(*, folder: str, columns: int, words: list[str]) -> bytes:
         columns: Of the terminal; 0 where standard output is none.
         words: Of the command line.
     """
+    is_dumb = os.environ.get("TERM", "") in ("", "dumb")
     fields = [
         surroundings(),
         os.fsencode(folder),
         str(columns).encode(),
         os.fsencode(os.environ.get("FILESTORE", "")),
-        os.fsencode(os.environ.get("NO_COLOR", "")),
+        os.fsencode(os.environ.get("NO_COLOR", "") or "dumb" * is_dumb),
         *map(os.fsencode, words),
     ]
     data = b"\0".join(fields)

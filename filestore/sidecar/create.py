@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from filestore.config import settings, user_config
+from filestore.config import settings, user_config, written
 from filestore.config.layout import SETTINGS, Places, ancestors, why_no_folder
 from filestore.core.errors import RefusedError, UsageError
 from filestore.embed import reaches_out
@@ -81,12 +81,12 @@ def _write_first_files(places: Places, chosen: settings.Settings) -> None:
     if not places.tree.is_written:
         with disk.disk_errors(root):
             disk.make_folders(root)
-            _write_settings_alone(places, settings.serialize(chosen))
+            _write_settings_alone(places, written.serialize(chosen))
         return
     files = {
         ".gitignore": _IGNORED,
         attributes.NAME: attributes.FILE,
-        SETTINGS: settings.serialize(chosen),
+        SETTINGS: written.serialize(chosen),
     }
     with disk.disk_errors(root):
         disk.make_folders(os.path.join(root, "chunked"))

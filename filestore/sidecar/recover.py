@@ -27,7 +27,7 @@ from filestore.chunks.observation import GONE, MAX_CHUNK_BYTES, kept_hash
 from filestore.config.layout import CATALOG, EMBEDDINGS, MAX_SOURCE_BYTES, PARTS, QUARANTINE, Places
 from filestore.core.errors import FilestoreError, on_error
 from filestore.core.findings import Finding
-from filestore.core.hashing import content_hash, origin_hash
+from filestore.core.hashing import content_hash, origin_hash, short_origin
 from filestore.core.paths import ChunkPath, has_plain_names
 from filestore.embed import Embedder
 from filestore.embed.cache import EmbeddingCache, EmbeddingsDamaged
@@ -308,9 +308,11 @@ def carry_over(path: str, catalog: CatalogWriter, places: Places, *, is_latest: 
     catalog.begin()
     with on_error(catalog.rollback):
         for origin, body in _proved(
-            path, "generated", lambda row: bool(origin_hash(row[1].decode("utf-8")) == row[0])
+            path,
+            "generated",
+            lambda row: origin_hash(row[1].decode("utf-8")) == short_origin(row[0]),
         ):
-            catalog.keep_generated(origin, bytes(body))
+            catalog.keep_generated(short_origin(origin), bytes(body))
             kept += 1
         # Paths that a person named: not proved, and only ever looked at to be compared by hash.
         for key, value in _proved(

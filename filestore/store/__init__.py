@@ -109,7 +109,7 @@ class Store(ChangingStore, ReadableStore):
             level: How thoroughly to look; None for as much as the codes need.
             on_progress: Called with the progress.
             wanted: In place of a policy ``truth``, ``only``, ``paths``, ``ours``, ``theirs``,
-                ``remove``, as `Policy` has them.
+                ``remove``, ``hunks``, as `Policy` has them.
         """
         from filestore.repair import request
 

@@ -5,7 +5,7 @@ Hands over, as `Store` does; `filestore.browse` names it.
 
 from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec.structs import replace
 
@@ -15,7 +15,7 @@ from filestore.store import Store
 
 if TYPE_CHECKING:
     from filestore.browse.evidence import Evidence
-    from filestore.browse.file import About, AboutResource
+    from filestore.browse.file import About, AboutResource, Piece
     from filestore.browse.listing import Listing
     from filestore.browse.summary_tree import Summaries
     from filestore.browse.vectors import Explorer
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from filestore.core.paths import StorePath
     from filestore.repair.plan import Policy
     from filestore.repair.request import Sides
+    from filestore.search import Mode
+    from filestore.search.answer import Answer
     from filestore.sync.apply import SyncReport
 
 T = TypeVar("T")
@@ -43,6 +45,20 @@ class InspectedStore(Store):
         A screen shows what drifted, and moving about on it takes nothing of that up.
         """
         return super().after_look(ask, update=update)
+
+    def search_typed(self, query: str, *, mode: "Mode", **given: Any) -> "Answer":
+        """Search for a query that is still typed: no service reads it, nothing is indexed.
+
+        Args:
+            query: As far as it is typed.
+            mode: Where a service embeds queries, "keyword" in any case.
+            given: As for `search`.
+        """
+        from filestore.embed import is_service
+
+        kind = self._parts.settings.embedder.partition(":")[0]
+        mode = "keyword" if is_service(kind) else mode
+        return self.search(query, mode=mode, update=False, **given)
 
     @cached_property
     def listing(self) -> "Listing":
@@ -111,6 +127,19 @@ class InspectedStore(Store):
 
         with self._parts.reading() as catalog:
             return file.about_resource(self.places, catalog, name)
+
+    def pieces(self, name: str, most: int) -> "tuple[list[Piece], int]":
+        """The texts of a resource, to be read as one; see `file.pieces`."""
+        from filestore.browse import file
+
+        with self._parts.reading() as catalog:
+            return file.pieces(self.places, catalog, name, self._parts.layout, most)
+
+    def followed(self, path: str, written: str) -> tuple["StorePath", str]:
+        """The file, and the heading, that a link leads to; see `links.followed`."""
+        from filestore.browse import links
+
+        return links.followed(self._parts, path, written)
 
     def evidence(self, finding: "Finding") -> "Evidence":
         """What there is to see of a finding; see `evidence.evidence`."""

@@ -122,6 +122,7 @@ def plan(
         kept = {path for path in seen.gone if tree.store_path(path) not in forget}
         left += gone_findings(tree, sorted(kept), seen.known, is_mass=False)
         seen = replace(seen, gone=tuple(sorted(set(seen.gone) - kept)))
+    left += recorded_state.pages_read_whole(snapshot)
     parts, left_parts = part_actions(session)
     todo: list[Action] = []
     if is_full or session.commit.words.counts_too_many:

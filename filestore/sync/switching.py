@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from filestore.catalog import Catalog
-from filestore.config import settings, user_config
+from filestore.config import settings, user_config, written
 from filestore.config.layout import Places
 from filestore.config.settings import Backend
 from filestore.core.errors import FilestoreError, RefusedError, UsageError
@@ -187,7 +187,7 @@ def apply(parts: Parts, change: ModelChange, on_progress: OnProgress) -> "Commit
                 now = replace(now, second=_as_second(name, model))
             else:
                 now = replace(now, embedder=name, model=model)
-            disk.write_path(path, settings.with_models(data, now))
+            disk.write_path(path, written.with_models(data, now))
     return report
 
 
@@ -281,7 +281,7 @@ def _write(parts: Parts, wanted: settings.Settings) -> None:
             raise SettingsMovedError(
                 f"{path} names other models than a moment ago", remedy="run the command again"
             )
-        disk.write_path(path, settings.with_models(data, wanted))
+        disk.write_path(path, written.with_models(data, wanted))
 
 
 _PASSWORD: Final = re.compile(r"//[^/@\s]*:[^/@\s]+@|\bpassword\s*=\s*\S", re.IGNORECASE)
@@ -392,7 +392,7 @@ def change_place(
             user_config.trust(parts.configuration, places.root, change.address)
         with disk.disk_errors(places.settings):
             data = settings.read(places.settings)
-            disk.write_path(places.settings, settings.with_backend(data, change.backend))
+            disk.write_path(places.settings, written.with_backend(data, change.backend))
         parts.settings = replace(parts.settings, backend=change.backend)
 
     sent = home.fill(catalog, vectors, name, takes_over=change.takes_over)

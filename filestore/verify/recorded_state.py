@@ -408,6 +408,17 @@ def documents_cut_otherwise(snapshot: StoreSnapshot) -> Iterator[Finding]:
         )
 
 
+def pages_read_whole(snapshot: StoreSnapshot) -> Iterator[Finding]:
+    """Pages in place that were read with what their site puts around them."""
+    if not snapshot.layout.cuts_as:
+        return
+    from filestore.extract import WHOLE_PAGE
+
+    whole = snapshot.catalog.files_with_fact("remarks", WHOLE_PAGE)
+    for path in sorted(snapshot.catalog.indexed_paths(sorted(whole)).values()):
+        yield Finding(code="page-whole", path=snapshot.places.tree.store_path(path))
+
+
 def sidecar_findings(snapshot: StoreSnapshot, *, hashes: bool) -> list[Finding]:
     """What is wrong with the derived files, without parsing an accelerator."""
     places, catalog = snapshot.places, snapshot.catalog

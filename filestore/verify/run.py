@@ -199,6 +199,7 @@ def fast_findings(snapshot: StoreSnapshot) -> Iterator[Finding]:
     yield from drift.standing_findings(seen, catalog)
     moved = {new: old for old, new in seen.edited_moves}
     yield from drift.changed_findings(snapshot, seen.to_read, moved)
+    yield from recorded_state.pages_read_whole(snapshot)
     yield from recorded_state.open_matters(snapshot, drift.moved_paths(seen))
     yield from environment.findings(places)
     yield from recorded_state.sidecar_findings(snapshot, hashes=False)

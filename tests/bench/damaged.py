@@ -17,6 +17,7 @@ import zipfile
 from filestore import extract
 from tests.bench.office_gold import converted, deck, word, workbook
 from tests.bench.table_gold import gold
+from tests.system.extract.mail_files import compound, outlook
 from tests.system.extract.office_files import RICH_TEXT, book, open_document, packed, slide, table
 
 MAIL = (
@@ -34,6 +35,42 @@ NOTE = (
     b"---\ntitle: Boats\ntags: [a, b]\n---\n# Boats\n\nTwo lines hold.\n\n| a | b |\n"
     b"| --- | --- |\n| 1 | 2 |\n\n```python\nx = 1\n```\n"
 )
+SAVED = (
+    b"From: <Saved by a browser>\nSnapshot-Content-Location: https://example.org/boats\n"
+    b'Subject: Boats\nMIME-Version: 1.0\nContent-Type: multipart/related; boundary="b"\n\n'
+    b"--b\nContent-Type: text/html\n\n" + PAGE + b"\n--b--\n"
+)
+MARKED = {
+    "rst": b".. _top:\n\nBoats\n=====\n\nTwo *lines* hold.\n\nAt night\n--------\n\n"
+    b".. code-block:: python\n\n   x = 1\n\n+---+---+\n| a | b |\n+===+===+\n| 1 | 2 |\n"
+    b"+---+---+\n",
+    "org": b"#+TITLE: Boats\n* Mooring :dock:\n:PROPERTIES:\n:ID: 1\n:END:\nTwo lines hold.\n"
+    b"** At night\n| a | b |\n|---+---|\n| 1 | 2 |\n#+BEGIN_SRC python\nx = 1\n#+END_SRC\n",
+    "adoc": b"= Boats\nAnn\n:toc:\n\n== Mooring\n\nTwo lines hold.\n\n|===\n|a |b\n\n|1 |2\n"
+    b"|===\n\n"
+    b"[source,python]\n----\nx = 1\n----\n",
+    "tex": b"\\documentclass{article}\\title{Boats}\\begin{document}\n\\maketitle\n"
+    b"\\section{Mooring}\n"
+    b"Two \\emph{lines} hold $a^2$.\n\\begin{tabular}{ll}\na & b \\\\\n1 & 2\n\\end{tabular}\n"
+    b"\\end{document}\n",
+    "csv": b'id;name;note\n1;"Smith; Ann";"first\nsecond"\n2;Bo;\n3;Cy;x\n',
+    "tsv": b"id\tname\n1\tAnn\n2\tBo\n",
+    "jsonl": b'{"title": "Boats", "tags": ["a", {"b": null}]}\n{"title": "Oars", "n": 1e9}\n',
+    "vtt": b"WEBVTT\n\nNOTE x\n\n1\n00:00:01.000 --> 00:00:03.000 align:start\n"
+    b"<v Ann>Two lines hold.\n",
+    "srt": b"1\n00:00:01,000 --> 00:00:03,000\n<i>Two lines.</i>\n\n"
+    b"2\n00:01:01,000 --> 00:01:03,000\nAt night.\n",
+    "xml": b'<?xml version="1.0" encoding="UTF-8"?><book><title>Boats</title><section>'
+    b"<title>Mooring</title><para>Two lines hold &amp; more.</para></section></book>",
+    "rss": b'<rss version="2.0"><channel><title>Boats</title><item><title>Mooring</title>'
+    b"<description>&lt;p&gt;Two lines&lt;/p&gt;</description></item></channel></rss>",
+    "atom": b'<feed xmlns="http://www.w3.org/2005/Atom"><title>Boats</title><entry><title>Mooring'
+    b'</title><content type="html">&lt;p&gt;Two lines&lt;/p&gt;</content></entry></feed>',
+    "fb2": b'<FictionBook xmlns="http://www.gribuser.ru/xml/fictionbook/2.0"><description><title-info>'
+    b"<book-title>Boats</book-title></title-info></description><body><section><title><p>One</p>"
+    b"</title>"
+    b"<p>Two lines hold.</p></section></body></FictionBook>",
+}
 CODE = b"def boats(lines):\n    return lines * 2\n"
 NOTEBOOK = json.dumps(
     {
@@ -65,11 +102,17 @@ def samples():
         "ipynb": NOTEBOOK,
         "eml": MAIL,
         "mbox": b"From ann Mon Jul  1 10:00:00 2024\n" + MAIL,
+        "mhtml": SAVED,
+        "msg": compound(
+            outlook(subject="Boats", body="Two lines.", attachments=[("a.csv", b"a,b\n1,2\n")])
+        ),
+        **MARKED,
     }
     alike = {"docm": "docx", "dotx": "docx", "dotm": "docx", "xlsm": "xlsx", "xltx": "xlsx"}
     alike |= dict.fromkeys(("pptm", "ppsx", "ppsm", "potx"), "pptx")
     alike |= {"ots": "ods", "ott": "odt", "otp": "odp", "pps": "ppt", "htm": "html"}
-    alike |= {"xhtml": "html", "mhtml": "eml", "mht": "eml"}
+    alike |= {"xhtml": "html", "mht": "mhtml", "rest": "rst"}
+    alike |= {"asciidoc": "adoc", "ndjson": "jsonl"}
     languages = {language: suffix for suffix, language in reversed(extract.BY_SUFFIX.items())}
     documents = sorted(set(extract._BY_SUFFIX) - set(extract.BY_SUFFIX))
     for suffix in (*documents, *languages.values()):

@@ -2,20 +2,26 @@
 
     python -m tests.bench.documents tables [--prose FOLDER]
     python -m tests.bench.documents headings [--prose FOLDER]
+    python -m tests.bench.documents scripts
     python -m tests.bench.documents encodings --files chardet-5.2.0/tests
     python -m tests.bench.documents office [--no-others]
+    python -m tests.bench.documents pages [--files FOLDER]
     python -m tests.bench.documents damaged [--count N]
     python -m tests.bench.documents frontmatter --files file_index/chunked
+    python -m tests.bench.documents cost --files FOLDER [--before CHECKOUT]
 
 Needs reportlab, which writes the PDFs. `before` is the first reader alone. To print the headings
 of another checkout, run it with that checkout first on PYTHONPATH.
 """
 
 import argparse
+import json
 import os
 import pathlib
 import re
 import resource
+import subprocess
+import sys
 import time
 from collections import Counter
 from difflib import SequenceMatcher
@@ -24,6 +30,7 @@ from statistics import mean
 from unittest import mock
 
 from filestore.chunks.frontmatter import split
+from filestore.extract._html import HtmlExtractor
 from filestore.extract._pdf import PdfExtractor, reading
 from filestore.extract._pdf.lines import measure
 from filestore.extract._pdf.tables import may_hold_table
@@ -194,6 +201,21 @@ def headings_section(options):
         print(f"  {path}: {len(said_headings(text))} headings, {torn(text)} torn lines")
 
 
+def scripts_section(_options):
+    """Prints where words of Korean are parted, and what is read of lines of two directions."""
+    from tests.bench import script_gold
+
+    for half in ("tuning", "confirming"):
+        wrong = whole = count = 0
+        for data, paragraphs in script_gold.korean(half, 24):
+            found = script_gold.ends_right(read(data)[0], paragraphs)
+            wrong, whole, count = wrong + found[0], whole + found[1], count + len(paragraphs)
+        print(f"{half}, Korean: {wrong} spaces wrong, {whole} of {count} paragraphs exact")
+        for writer, data, sentences in script_gold.mixed(half):
+            whole, share = script_gold.words_in_order(read(data)[0], sentences)
+            print(f"  {writer}: {whole} of {len(sentences)} lines exact, words {share:.3f}")
+
+
 def headings_found(files, texts):
     """How many headings are right, how many there are, and how many are said."""
     right = wanted = found = 0
@@ -245,6 +267,39 @@ def encodings_section(options):
     print(*wrong[: options.worst], sep="\n")
 
 
+def pages_section(options):
+    """Prints the words of web pages that are right, by half and kind, and trafilatura's own."""
+    from trafilatura import extract
+
+    from tests.bench.page_gold import counts, gold, read_folder
+
+    ways = {
+        "ours": lambda source: HtmlExtractor().extract(source.encode(), name="a.html").text,
+        "trafilatura": lambda source: extract(source, include_comments=False) or "",
+    }
+    files = list(read_folder(options.files) if options.files else gold())
+    found = {
+        (way, one.name): counts(one.text, read_page(one.source))
+        for way, read_page in ways.items()
+        for one in files
+    }
+    groups = {}
+    for one in files:
+        for group in ((one.half, "all"), (one.half, one.kind)):
+            groups.setdefault(group, []).append(one.name)
+    for (half, kind), names in groups.items():
+        for way in ways:
+            right, wanted, said = map(sum, zip(*(found[way, name] for name in names), strict=True))
+            recall, precision = right / max(1, wanted), right / max(1, said)
+            harmonic = 2 * recall * precision / max(1e-9, recall + precision)
+            print(
+                f"{half}, {kind}, {len(names)} pages, {way}: "
+                f"recall {recall:.3f}, precision {precision:.3f}, F {harmonic:.3f}"
+            )
+    lowest = sorted(files, key=lambda one: found["ours", one.name][0] / found["ours", one.name][1])
+    print("lowest recall:", ", ".join(one.name for one in lowest[: options.worst]))
+
+
 def office_section(options):
     """Prints what is found of office files of known content, beside what anydoc alone finds."""
     from tests.bench.office_gold import office_lines
@@ -276,12 +331,60 @@ def frontmatter_section(options):
         print(f"    {key}: {size:,}, {size / every:.1%}")
 
 
+_READ = """
+import json, resource, sys, time
+from filestore.extract import ExtractionError, for_name
+files, read = [open(path, "rb").read() for path in sys.argv[1:]], 0
+took = []
+for turn in range(3):
+    start = time.process_time()
+    for path, data in zip(sys.argv[1:], files):
+        extractor = for_name(path)
+        try:
+            found = extractor is not None and bool(extractor.extract(data, name=path).text)
+            read += found and not turn
+        except ExtractionError:
+            pass
+    took.append(time.process_time() - start)
+memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+print(json.dumps([read, min(took[1:]), memory]))
+"""
+"""Reads files three times in one process; the first time also loads what is loaded once."""
+
+
+def cost_section(options):
+    """Prints CPU seconds and memory of reading the files of a folder, by suffix."""
+    by_suffix = {}
+    for path, _, names in os.walk(options.files):
+        for name in sorted(names):
+            by_suffix.setdefault(os.path.splitext(name)[1], []).append(os.path.join(path, name))
+    checkouts = [one for one in (options.before, os.getcwd()) if one]
+    heads = ("before", "after")[2 - len(checkouts) :]
+    print(f"{'':10}{'files':>6}" + "".join(f"{f'{one}: read, CPU s, MB':>32}" for one in heads))
+    for suffix, paths in sorted(by_suffix.items()):
+        row = f"{suffix:10}{len(paths):6}"
+        for checkout in checkouts:
+            done = subprocess.run(
+                [sys.executable, "-c", _READ, *paths],
+                env={**os.environ, "PYTHONPATH": checkout},
+                cwd=checkout,
+                capture_output=True,
+                check=True,
+            )
+            read, took, memory = json.loads(done.stdout)
+            row += f"{read:14}{took:10.3f}{memory:8}"
+        print(row, flush=True)
+
+
 SECTIONS = {
     "frontmatter": frontmatter_section,
+    "cost": cost_section,
     "damaged": damaged_section,
     "office": office_section,
+    "pages": pages_section,
     "tables": tables_section,
     "headings": headings_section,
+    "scripts": scripts_section,
     "encodings": encodings_section,
 }
 
@@ -290,6 +393,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("section", choices=SECTIONS)
     parser.add_argument("--prose", default="", help="a folder of PDFs without tables")
+    parser.add_argument("--before", default="", help="a checkout to compare with")
     parser.add_argument("--files", default="", help="the folder that a section is about")
     parser.add_argument("--worst", type=int, default=12)
     parser.add_argument("--all", action="store_true", help="name files of both halves")

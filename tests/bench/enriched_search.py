@@ -19,7 +19,7 @@ import measure
 from stores import TextMaker
 
 from filestore.chunks import chunk_file
-from filestore.core.hashing import origin_hash
+from filestore.core.hashing import embedding_key
 from filestore.core.paths import ChunkPath
 from filestore.search import MODES, Mode
 from filestore.store import Store
@@ -95,7 +95,7 @@ def _with_question(path: Path, maker: TextMaker) -> chunk_file.Child:
 def _child(path: Path, body: str, headings: Sequence[str]) -> chunk_file.Child:
     text = chunk_file.embed_text(headings, body)
     below = ChunkPath(f"{path.parent.name}/{path.name}")
-    return chunk_file.Child(path=below, hash=origin_hash(text))
+    return chunk_file.Child(path=below, hash=f"sha256:{embedding_key(text).hex()}")
 
 
 def _rows(mode: Mode, ours: Store, theirs: Store, queries: Sequence[str]) -> list[measure.Row]:

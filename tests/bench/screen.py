@@ -110,6 +110,19 @@ class Screen:
             values = dict(line.split(":", 1) for line in file if ":" in line)
         return tuple(int(values[key].split()[0]) * _KIB for key in ("VmRSS", "VmHWM"))  # type: ignore[return-value]
 
+    def memory_of_all(self) -> tuple[int, int]:
+        """Bytes of the program and all processes it started, shared pages in parts; how many."""
+        waiting, total, count = [self.pid], 0, 0
+        while waiting:
+            pid = waiting.pop()
+            with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as file:
+                total += next(int(line.split()[1]) for line in file if line.startswith("Pss:"))
+            for task in os.listdir(f"/proc/{pid}/task"):
+                with open(f"/proc/{pid}/task/{task}/children", encoding="ascii") as file:
+                    waiting += map(int, file.read().split())
+            count += 1
+        return total * _KIB, count
+
     def processor_s(self) -> float:
         """Processor time of the program's own process so far, all threads."""
         tasks = f"/proc/{self.pid}/task"

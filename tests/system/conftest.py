@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from filestore.chunks import chunk_file
-from filestore.core.hashing import origin_hash
+from filestore.core.hashing import embedding_key
 from filestore.core.paths import ChunkPath
 from tests.conftest import with_builtin
 
@@ -100,7 +100,8 @@ class Workspace:
         made = []
         for child in map(ChunkPath, children):
             chunk = chunk_file.parse((self.chunked / child).read_bytes())
-            made.append(chunk_file.Child(path=child, hash=origin_hash(chunk_file.texts(chunk)[0])))
+            key = embedding_key(chunk_file.texts(chunk)[0]).hex()
+            made.append(chunk_file.Child(path=child, hash=f"sha256:{key}"))
         data = chunk_file.generate(
             body=body,
             kind="summary",

@@ -22,6 +22,8 @@ MODULES: Final = frozenset(
         "synthetic",
         "heading_gold",
         "office_gold",
+        "page_gold",
+        "script_gold",
         "table_gold",
     }
 )

@@ -307,7 +307,7 @@ TAKEN_AS_IS: Final[dict[str, tuple[Any, Callable[[bytes, Path], Any]]]] = {
 OURS: Final = {
     "what the rest goes through": "core/schema.json_of core/schema.refuse_twice",
     "settings, tried below": "config/settings._table",
-    "settings that were read before": "config/settings._edited server/wire._sidecars",
+    "settings that were read before": "config/written._edited server/wire._sidecars",
     "any error of it is told": "index/_qdrant/folder._loaded"
     " index/_qdrant/folder._PointReader index/_qdrant/server._message",
     "a text that was judged before": "server/agents/entries.at"
@@ -315,7 +315,7 @@ OURS: Final = {
     " server/agents/server._asked server/agents/server.__call__",
     "a record that was read before": "exchange/from_store._take exchange/into_store._is_same"
     " verify/recorded_state.changed_chunker verify/source_drift._value",
-    "the sidecar": "browse/listing.rows_below browse/listing._by_catalog"
+    "the sidecar": "browse/listing.rows_below browse/listing._names browse/listing._of_documents"
     " catalog/_reading._conflict catalog/ages.read catalog/_remembered._parsed"
     " catalog/_remembered._counts catalog/_rows.headings_and_pages catalog/_writing._resolved"
     " chunks/kept.decode chunks/reading_order.by_number chunks/reading_order._numbers"

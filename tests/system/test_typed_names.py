@@ -40,6 +40,7 @@ READ: Final = {
 ON_DISK: Final = {
     ("init", "DIR"): "makes one",
     ("repair", "PATH"): "of a finding, as --path",
+    ("repair", "SIDES:PATH"): "of a finding, as --path",
     ("repair", "FILE"): "read as QUERIES are",
     ("reconstruct", "FILE"): "makes one",
     ("reconstruct", "NAME"): "of a stranger's index",

@@ -141,7 +141,10 @@ class Session:
 
     async def press(self, *keys: str) -> None:
         """Press keys and wait for what comes of them."""
-        await self.pilot.press(*keys)
+        for key in keys:
+            # What is to be seen first takes no key before.
+            await self.until(lambda: self.app.is_seen)
+            await self.pilot.press(key)
         await self.idle()
 
     async def read(self, words: str) -> None:

@@ -144,6 +144,11 @@ def seen(page):
     return "\n".join("".join(segment.text for segment in one) for one in lines)
 
 
+def listed(page):
+    """The rows of the list."""
+    return "\n".join(line.partition("│")[0] for line in seen(page).splitlines())
+
+
 async def until(pilot, reached):
     """Let the page go on until something is so."""
     deadline = time.monotonic() + PATIENCE_S
@@ -178,20 +183,20 @@ def test_resources_open_and_close(root):
     """Enter shows the files of a resource in reading order, h goes up to it and closes it."""
 
     async def act(page, pilot):
-        assert "chunk1.md" not in seen(page)
+        assert "chunk1.md" not in listed(page)
         await press(pilot, "enter")
         await shows(pilot, "chunk1.md", "chunk3.md")
         with InspectedStore(root, configuration=root) as store:
             expected = [os.path.basename(one["path"]) for one in store.chunks("guide.md")]
-        assert re.findall(r"chunk\d+\.md", seen(page)) == expected
+        assert re.findall(r"chunk\d+\.md", listed(page)) == expected
         await press(pilot, "down", "down", "h")
         assert page.view.outline.key == ("guide.md",)
         await press(pilot, "h")
-        await until(pilot, lambda: "chunk1.md" not in seen(page))
+        await until(pilot, lambda: "chunk1.md" not in listed(page))
         await press(pilot, "equals_sign")
         await shows(pilot, "chunk3.md", "▾ list.txt", "▾ long")
         await press(pilot, "minus")
-        await until(pilot, lambda: "chunk1.md" not in seen(page))
+        await until(pilot, lambda: "chunk1.md" not in listed(page))
 
     browse(root, act)
 
@@ -207,7 +212,7 @@ def test_text_is_shown_with_its_escapes_made_visible(root):
         await press(pilot, "o")
         await shows(pilot, "## Escapes", "&#x9b;31m", "\\u202eturned")
         await press(pilot, "o")
-        await until(pilot, lambda: "## Escapes" not in seen(page))
+        await until(pilot, lambda: "&#x9b;31m" not in seen(page))
 
     browse(root, act)
 
@@ -241,6 +246,7 @@ def test_the_filter_keeps_what_matches(root):
 
     async def act(page, pilot):
         assert await typed(page, pilot, "GUIDE") == {"guide.md"}
+        assert await typed(page, pilot, "gde rnm") == {"guide.md"}
         assert await typed(page, pilot, "!guide") == {"list.txt", "long"}
         assert await typed(page, pilot, "~^l.*1") == {"list.txt", "long"}
         await press(pilot, "slash")
@@ -297,7 +303,7 @@ def test_a_search_takes_the_place_of_the_tree(root):
         await press(pilot, "s")
         page.focused.value = "bread"
         await press(pilot, "enter")
-        await shows(pilot, "list.txt/chunk1.md", "Milk and bread.", "hybrid")
+        await shows(pilot, "list.txt", "Milk and bread.", "hybrid")
         assert page.action_context().query == "bread"
         await press(pilot, "l")
         assert page.focused is page.view.detail.reader
@@ -313,6 +319,79 @@ def test_a_search_takes_the_place_of_the_tree(root):
         page.focused.value = "v:milk"
         await press(pilot, "enter")
         await shows(pilot, "· vector", "by meaning")
+
+    browse(root, act)
+
+
+def test_enter_on_a_hit_leads_to_its_place(root):
+    """The tree has the cursor on it, its words are marked, and the way back leads to the hits."""
+
+    async def act(page, pilot):
+        path = chunk(root, "the same text")
+        await press(pilot, "s", *"embedded shelf", "enter")
+        await until(pilot, lambda: page.view.search.path == path)
+        await press(pilot, "enter")
+        await until(pilot, lambda: page.view.outline.path == path)
+        assert page.focused is page.view.detail.reader
+        await shows(pilot, "3 resources")
+        await until(pilot, lambda: page.view.detail.reader.match[1] > 1)
+        await press(pilot, "escape")
+        assert page.focused is page.view.outline.rows
+        assert page.view.outline.path == path
+        await press(pilot, "k")
+        await until(pilot, lambda: page.view.detail.path not in ("", path))
+        assert not page.view.detail.reader.match[1]
+        await press(pilot, "ctrl+o")
+        await until(pilot, lambda: page.view.search.display)
+        assert page.view.search.path == path
+
+    browse(root, act)
+
+
+def test_what_is_typed_is_searched_once_an_answer_came(root):
+    """Before that enter searches; then every key does, the end of a word left open."""
+
+    async def act(page, pilot):
+        search = page.view.search
+        await press(pilot, "s", *"bread")
+        assert not search.is_asking
+        await press(pilot, "enter")
+        await until(pilot, lambda: search.path == chunk(root, "Milk and bread"))
+        await press(pilot, "s", *"renam")
+        assert search.input.is_typing
+        await until(pilot, lambda: search.hit is not None and "guide.md" in search.path)
+        assert not any("renam" in one for one in search.input.earlier)
+        await press(pilot, "backspace", "backspace", "backspace", "backspace")
+        await until(pilot, lambda: search.query_words == "re" and not search.is_asking)
+        assert search.input.is_typing
+        await press(pilot, "down")
+        assert page.focused is search.hits
+
+    browse(root, act)
+
+
+def test_queries_of_before_come_back(root):
+    """Up takes the last one, then those before; down what is newer, and then the list."""
+
+    async def act(page, pilot):
+        search = page.view.search
+        for text in ("bread", "milk", "bread"):
+            page.view.search_for(text)
+            await until(pilot, lambda: not search.is_asking)
+        await press(pilot, "s")
+        assert search.input.value == "bread"
+        search.input.value = ""
+        await press(pilot, "up")
+        assert search.input.value == "bread"
+        await press(pilot, "up", "up", "up")
+        assert search.input.value == "milk"
+        await press(pilot, "down")
+        assert search.input.value == "bread"
+        await press(pilot, "down", "down")
+        assert page.focused is search.hits
+        assert page.view.saved()["queries"] == ["milk", "bread"]
+        page.view.restore({"queries": ["salt", 7]})
+        assert search.input.earlier == ["salt"]
 
     browse(root, act)
 
@@ -513,17 +592,23 @@ def test_the_map_marks_what_is_selected_and_leads_to_the_next_point(root):
             if name == "guide.md"
         }
         await until(pilot, lambda: signs(drawn) == len(guide))
-        drawn.plot.focus()
+        drawn.focus()
         places = set()
         for key in (*["up", "left"] * 9, *["down", "right"] * 9):
             await press(pilot, key)
-            places.add(drawn.plot.point)
-            x, y = drawn.plot.point
+            places.add(drawn.point)
+            x, y = drawn.point
             assert y * drawn._plotted.width + x in drawn._plotted.members
         assert len(places) > 2
-        target = drawn._found.paths[drawn._inside(*drawn.plot.point)[0]]
+        target = drawn._found.paths[drawn._at]
         await press(pilot, "enter")
         await until(pilot, lambda: page.view.outline.path == target)
+        other = next(number for number, one in enumerate(drawn._found.paths) if one != target)
+        row, column = divmod(drawn._plotted.cells[other], drawn._plotted.width)
+        place = column + drawn.gutter.left, row + drawn._top
+        await pilot.click(drawn, offset=place, times=2)
+        await until(pilot, lambda: page.view.outline.path == drawn._found.paths[drawn._at])
+        assert drawn.point == (column, row)
         found(page, Finding(code="modified", path=path))
         await shows(pilot, "X")
         await press(pilot, "m")
@@ -534,7 +619,8 @@ def test_the_map_marks_what_is_selected_and_leads_to_the_next_point(root):
 
 def signs(drawn):
     """How many cells of the map are marked."""
-    return sum(part.text.count("@") for one in drawn.plot._lines for part in one)
+    picture = drawn._lines[drawn._top :][: drawn._plotted.height]
+    return sum(part.text.count("@") for one in picture for part in one)
 
 
 def found(page, *findings):
@@ -551,7 +637,7 @@ def test_findings_mark_their_rows(root):
         page.view.open_path(path)
         await shows(pilot, "Milk and bread")
         found(page, Finding(code="modified", path=path, detail="its text differs"))
-        await shows(pilot, "E x modified", "E1", "▏")
+        await shows(pilot, "E x modified", "E1")
         assert page.action_context().codes == ("modified",)
         await press(pilot, "f")
         await shows(pilot, "its text differs", "repair: index the file again")
@@ -867,6 +953,32 @@ def test_marked_files_are_copied_and_planned_for_together(root):
         assert planned.pop() == found[:1]
         await press(pilot, "escape", "a")
         await shows(pilot, "9 marked")
+
+    browse(root, act)
+
+
+def test_a_resource_with_drift_is_planned_for_without_a_mark(root):
+    """On its row, p plans what is found below it, also of a file that left; nothing else."""
+
+    async def act(page, pilot):
+        planned: list[list[Finding]] = []
+        page.plan = planned.append
+        await press(pilot, "g")
+        await until(pilot, lambda: page.action_context().resource == "guide.md")
+        await press(pilot, "p")
+        assert not planned  # a clean one is refused
+        folder = "chunked/guide.md/"
+        found = [
+            Finding(code="modified", path=f"{folder}chunk3.md"),
+            Finding(code="moved", path="chunked/away.md", other=f"{folder}chunk1.md"),
+            Finding(code="modified", path="chunked/guide.md2/chunk1.md"),
+        ]
+        page.findings.replace(found, Coverage(level="full"), clean=False)
+        page.findings_changed()
+        assert page.action_context().paths == ("chunked/guide.md",)
+        await press(pilot, "p")
+        await until(pilot, lambda: planned)
+        assert planned.pop() == found[:2]
 
     browse(root, act)
 

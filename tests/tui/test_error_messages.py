@@ -120,6 +120,37 @@ def test_what_was_below_a_message_is_painted_again(tmp_path, monkeypatch):
     asyncio.run(run())
 
 
+def test_messages_do_not_pile_up(tmp_path):
+    """One at a time: a new one takes the place of the last, and an error stays above it."""
+    seen = []
+
+    async def run():
+        inspector = Inspector(
+            Options(store=str(tmp_path), configuration=str(tmp_path), environment={})
+        )
+        async with inspector.run_test(size=(100, 30)) as pilot:
+            await pilot.pause()
+            for text, severity in (
+                ("no file", "warning"),
+                ("looked again", "information"),
+                ("it failed", "error"),
+                ("copied", "information"),
+                ("saved", "information"),
+            ):
+                inspector.notify(text, severity=severity)
+                await pilot.pause()
+                seen.append([(one.message, one.severity) for one in inspector._notifications])
+
+    asyncio.run(run())
+    assert seen == [
+        [("no file", "warning")],
+        [("looked again", "information")],
+        [("it failed", "error")],
+        [("it failed\ncopied", "error")],
+        [("it failed\nsaved", "error")],
+    ]
+
+
 def test_settings_that_nothing_reads_are_named(case, monkeypatch):
     """Once, as the store is opened, however many there are."""
     messages = []

@@ -30,7 +30,8 @@ def in_thread(*_, **__):
 def plant(where):
     from tui.app.inspector import Inspector
     from filestore.fs import programs
-    from tui.workers import tasks, terminal
+    from tui.widgets import upstream
+    from tui.workers import tasks
 
     if where == "handler":
         Inspector.do_help = planted_fault
@@ -39,8 +40,8 @@ def plant(where):
     elif where == "thread":
         Inspector.do_help = lambda app: threading.Thread(target=planted_fault).start()
     elif where == "input":
-        feed = terminal.Keyboard.feed
-        terminal.Keyboard.feed = lambda keys, sent: (
+        feed = upstream.Keyboard.feed
+        upstream.Keyboard.feed = lambda keys, sent: (
             planted_fault() if b"?" in sent else feed(keys, sent)
         )
     elif where == "start":

@@ -109,3 +109,24 @@ def test_a_signal_gives_the_terminal_back(tmp_path, is_hanging):
             while any(map(is_running, started)):
                 assert time.monotonic() < deadline
                 time.sleep(0.05)
+
+
+def test_it_goes_to_the_shell_and_comes_back(tmp_path):
+    """Ctrl-Z stops it and gives the terminal back, whatever has the keys; then all is drawn."""
+    root, configuration = str(tmp_path / "file_index"), str(tmp_path / "configuration")
+    Store.create(root, layout="tree", embedder="builtin", configuration=configuration).close()
+    with Screen(str(tmp_path), home=tmp_path) as screen:
+        before = termios.tcgetattr(screen.terminal)
+        screen.see(until="clean")
+        screen.press("s", until="a phrase")
+        screen.send(b"\x1a")
+        deadline = time.monotonic() + 20
+        while not os.waitpid(screen.process.pid, os.WNOHANG | os.WUNTRACED)[0]:
+            assert time.monotonic() < deadline
+            screen.see(quiet_s=0.02)
+        assert termios.tcgetattr(screen.terminal) == before
+        screen.process.send_signal(signal.SIGCONT)
+        screen.see(until="Browse")
+        assert termios.tcgetattr(screen.terminal) != before
+        screen.press("esc")
+        assert screen.end() == 0

@@ -251,7 +251,7 @@ SINKS: Final[dict[str, Way]] = {
     "question before applying": _apply_question,
     "changes": _keys("b", "b"),
     "command line and what it says": _typed(":", until="a vector id"),
-    "palette": _typed("^p", until="name of an action", then="esc"),
+    "palette": _typed("^p", until="words of a line", then="esc"),
     "menu of copies": _menu("1", "home", *["down"] * 3, "y"),
     "help": _panel("f1"),
     "tasks": _panel("w"),

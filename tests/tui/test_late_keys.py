@@ -139,7 +139,7 @@ def test_letters_right_behind_the_key_of_a_field_are_typed_into_it(root, first, 
 
         await until(pilot, lambda: value() == word)
         titles = [task.title for task in inspector.task_manager.tasks]
-        assert not [title for title in titles if title != "status"]
+        assert not [title for title in titles if title not in ("status", "options")]
         assert not [command for _, command in inspector.commands_done if "sync" in command]
 
     session(root, act)
@@ -170,33 +170,44 @@ def test_a_key_behind_one_that_closed_a_question_is_not_lost(root):
     session(root, act)
 
 
-def press_all(inspector):
-    """Press, paste and click what would do something on any page."""
-    send(inspector, "isU3:missing\ruA")
-    inspector.post_message(Paste("pasted"))
-    for kind in (MouseDown, MouseUp):
-        event = kind(None, 5, 5, 0, 0, 1, False, False, False, screen_x=5, screen_y=5)
-        inspector.post_message(event)
-
-
-def test_what_is_typed_before_the_first_page_is_there_does_nothing(root):
-    """Of a word that was meant for a search, no letter is a key; behind the first page, all are."""
+def test_what_is_typed_before_the_first_page_is_for_it(root):
+    """A word that was meant for a search is one, however early it began; no letter is a key."""
 
     async def act(inspector, pilot):
         assert not inspector.is_seen
-        press_all(inspector)
-        await until(pilot, lambda: inspector.is_seen)
-        await pilot.pause(0.3)
+        for kind in (MouseDown, MouseUp):
+            event = kind(None, 25, 0, 0, 0, 1, False, False, False, screen_x=25, screen_y=0)
+            inspector.post_message(event)
+        send(inspector, "smiss")
+        inspector.post_message(Paste("ing"))
+
+        def query():
+            found = inspector.screen.query("#browse-query")
+            return found.first(Input).value if found else ""
+
+        await until(pilot, lambda: query() == "missing")
         # The first page asks for it, and so does the watcher once it sees the tree.
         assert {task.title for task in inspector.task_manager.tasks} <= {"status"}
         assert inspector.page == "browse"
         assert len(inspector.screen_stack) == 1
-        send(inspector, "smissing")
-        await until(
-            pilot, lambda: inspector.screen.query_one("#browse-query", Input).value == "missing"
-        )
 
     session(root, act, at_once=True)
+
+
+def test_what_is_typed_before_a_store_is_found_missing_is_dropped(tmp_path):
+    """The screen that says so was not seen by who typed: no letter chooses on it."""
+
+    async def run():
+        named = str(tmp_path / "none")
+        inspector = Inspector(Options(store=named, configuration=named, environment={}))
+        async with inspector.run_test(size=(100, 30)) as pilot:
+            send(inspector, "nxq\r")
+            await until(pilot, lambda: isinstance(inspector.screen, StartScreen))
+            await pilot.pause(0.3)
+            assert isinstance(inspector.screen, StartScreen)
+        assert not list(tmp_path.iterdir())
+
+    asyncio.run(run())
 
 
 def test_the_key_that_quits_works_before_there_is_a_page(root):
@@ -243,7 +254,7 @@ QUESTIONS = {
     "prompt": lambda: PromptScreen(":"),
     "removal": lambda: ConfirmScreen("Sure?", [], removes=3),
     "panel": lambda: Panel("title", list, live=True),
-    "start": lambda: StartScreen(NoStoreError("no store"), absent=True),
+    "start": lambda: StartScreen(NoStoreError("no store"), ()),
     "size": SmallScreen,
 }
 

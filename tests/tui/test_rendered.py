@@ -1,12 +1,16 @@
-"""Markdown drawn for a width: safe, whole, and left when nobody waits for it."""
+"""Markdown drawn for a width: safe, whole, each word on the line of its file."""
 
 import re
+import time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tui.views.rendered import parts, rendered
+from filestore.browse import read_blocks
+from tui.formatting import plain
+from tui.views.rendered import rendered
+from tui.widgets.drawing import cells
 
 UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 PIECES = st.sampled_from(
@@ -42,8 +46,7 @@ PIECES = st.sampled_from(
 
 def drawn(text, width=60):
     """What is on each line."""
-    strips = rendered(text, width, wanted=lambda: True)
-    return ["".join(segment.text for segment in strip) for strip in strips]
+    return plain(rendered(read_blocks(text), width)).split("\n")
 
 
 @given(st.lists(PIECES, max_size=30).map("".join), st.integers(1, 100))
@@ -60,18 +63,54 @@ def test_any_text_can_be_drawn(text):
         assert not UNSAFE.search(line), line
 
 
-@given(st.lists(PIECES, max_size=200).map("".join))
-def test_parts_are_the_text(text):
-    """Parts joined by an empty line have all the lines of the text, in their order."""
-    found = parts(text)
-    kept = [line for line in "\n".join(found).split("\n") if line.strip()]
-    assert kept == [line for line in text.split("\n") if line.strip()]
+WORDS = st.sampled_from(
+    ["w{}\n", "w{} ", "**w{}** ", "`w{}` ", "[w{}](x.md) ", "[[x|w{}]]\n", "# w{}\n", "- w{}\n",
+     "> w{}\n", "```\nw{}\n```\n", "\n", "w{}  \n", "[w{}]: http://x\n", "    w{}\n",
+     "| w{} | b |\n|---|---|\n| 1 | 2 |\n\n", "<div>w{}</div>\n\n", "1. w{}\n", "a `b\nc` w{} "]
+)  # fmt: skip
 
 
-def test_fenced_code_is_not_cut():
-    """A long listing with empty lines stays one, so that its end is not taken for text."""
-    listing = "```\n" + "code\n\n" * 3_000 + "```"
-    assert parts(f"{listing}\n\n# After") == [listing, "# After"]
+@given(st.lists(WORDS, max_size=25), st.integers(20, 90))
+def test_every_word_is_there_and_knows_its_line(parts, width):
+    """Whatever is around a word, it is shown, and its span names the line that the file has it on,
+    or in code over several lines one above."""
+    text = "".join(part.format(number) for number, part in enumerate(parts))
+    written = text.split("\n")
+    spans = [span for line in rendered(read_blocks(text, first=1), width) for span in line]
+    for number, part in enumerate(parts):
+        if "{}" in part:
+            word = re.compile(rf"\bw{number}\b")
+            found = [span.line for span in spans if word.search(span.text)]
+            assert found, (text, number)
+            (there,) = [at for at, line in enumerate(written, start=1) if word.search(line)]
+            assert there in found or "`" in text or "<div>" in text, (text, number, found)
+
+
+def test_links_keep_where_they_lead():
+    """A link, one of a note, a reference, and the definition that it names."""
+    text = "[a](b.md#c) [[d#e|f]] [g][h] ![i](j.png)\n\n[h]: k.md\n"
+    spans = [span for line in rendered(read_blocks(text), 60) for span in line if span.leads_to]
+    assert [(span.text, span.leads_to, span.line) for span in spans] == [
+        ("a", "b.md#c", 1), ("f", "[[d#e]]", 1), ("g", "k.md", 1), ("[image: i]", "j.png", 1),
+        ("k.md", "k.md", 3),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("hostile", ["[" * 50_000, "![[" * 20_000, "> " * 20_000, "*a " * 20_000])
+def test_a_text_made_to_take_long_does_not(hostile):
+    """What the parser would need minutes for is shown as it is written."""
+    begun = time.process_time()
+    assert "the end" in "".join(drawn(f"{hostile} the end", 200_000))
+    assert time.process_time() - begun < 2
+
+
+def test_a_table_keeps_to_its_width():
+    """Long cells go on below themselves, and every word of them is there."""
+    rows = "".join(f"| {'word ' * n}end{n} | b{n} |\n" for n in range(1, 20))
+    shown = rendered(read_blocks(f"| a | c |\n|---|---|\n{rows}"), 30)
+    assert max(map(cells, shown)) <= 30
+    for number in range(1, 20):
+        assert f"end{number} " in plain(shown)
 
 
 def test_a_link_says_where_it_leads():
@@ -84,18 +123,3 @@ def test_nothing_of_a_text_is_left_out():
     said = "\n".join(drawn('a <b>c</b>\n\n<div id="x">\nraw\n</div>\n\n![a map](m.png) ![](n.png)'))
     for expected in ("a <b>c</b>", '<div id="x">', "raw", "[image: a map]", "[image: n.png]"):
         assert expected in said
-
-
-def test_words_keep_to_the_width():
-    """Lines of words are no wider than the screen."""
-    assert max(map(len, drawn("word " * 100, 33))) <= 33
-
-
-@pytest.mark.parametrize("asked", [0, 2])
-def test_what_nobody_waits_for_is_left(asked):
-    """Drawing ends before the next part once nobody wants it."""
-    answers = iter([True] * asked + [False] * 100)
-    text = "\n\n".join("word " * 1_000 for _ in range(10))
-    assert len(parts(text)) > asked
-    assert rendered(text, 60, wanted=lambda: next(answers)) is None
-    assert next(answers) is False

@@ -153,7 +153,7 @@ def test_what_a_repair_left_stays_known(case):
         await session.idle()
         rotten = Finding(code="bit-rot", path=str(first.relative_to(case.root)))
         session.app.plan([*session.app.findings, rotten])
-        await session.read("looked full")
+        await session.read("plan for 3 findings")
         await session.idle()
         await session.press("A", "y")
         await session.read("applied 1 step")

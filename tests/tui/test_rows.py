@@ -9,13 +9,14 @@ from textual import events
 from textual.app import App
 
 from tui.formatting import Span, line
+from tui.state.rows import Rows
 from tui.widgets.rows import MOST_MARKED, VirtualRows
 
 HEIGHT = 10
 WIDTH = 20
 
 
-class Named:
+class Named(Rows):
     """Rows that are their keys, in a list that may change."""
 
     def __init__(self, names):

@@ -200,6 +200,39 @@ def test_on_a_narrow_screen_the_sides_stand_below_each_other(case):
     case.inspect(act, size=(60, 20))
 
 
+def test_each_conflict_of_a_file_is_chosen(case):
+    """Three keys for three conflicts, the lines around each shown; then a plan as of any choice."""
+    chunk = case.chunks()[1]
+    hunk = "<<<<<<< HEAD\nOur {0}.\n=======\nTheir {0}.\n>>>>>>> branch\n"
+    words = ("ash", "elm", "yew")
+    chunk.write_text("".join(f"Before {word}.\n{hunk.format(word)}" for word in words) + "End.\n")
+    before = chunk.read_text()
+
+    async def act(session):
+        await open_sides(session, "conflict-markers")
+        await session.read("conflict 1 of 3, lines 2-6")
+        assert "Before ash." in session.seen()
+        assert "Our elm." not in session.seen()
+        await session.press("2")
+        await session.read("conflict 2 of 3, lines 8-12")
+        assert "Their elm." in session.seen()
+        await session.press("3")
+        await session.read("conflict 3 of 3")
+        await session.press("less_than_sign")
+        await session.read("-Our ash.")
+        command = f" repair --hunks theirs,both,ours:{chunk.relative_to(case.root)}"
+        assert session.view.command().endswith(command)
+        assert chunk.read_text() == before
+        await session.press("A", "y")
+        await session.read("applied")
+        assert chunk.read_text() == (
+            "Before ash.\nTheir ash.\nBefore elm.\nOur elm.\nTheir elm.\n"
+            "Before yew.\nOur yew.\nEnd.\n"
+        )
+
+    case.inspect(act)
+
+
 def test_what_has_no_sides_is_told(case):
     """A conflict that is over by now says so, and the page is back."""
 

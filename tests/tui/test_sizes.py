@@ -13,7 +13,8 @@ from tests.tui.raw_terminal import Screen
 from tui.app import frame
 from tui.app.frame import Options
 from tui.app.inspector import Inspector
-from tui.views.dialogs import MOST, Choice, ChoiceScreen, SmallScreen, drawable
+from tui.views.dialogs import Choice, ChoiceScreen, SmallScreen
+from tui.widgets.upstream import MOST, drawable
 
 STYLE = Path(frame.__file__).with_name("inspector.tcss")
 TURNS = 40
@@ -51,15 +52,13 @@ async def layouts_within(pilot, screen):
     return count
 
 
-@pytest.mark.parametrize("where", ["page", "question", "palette"])
+@pytest.mark.parametrize("where", ["page", "question"])
 def test_two_sizes_at_once_come_to_rest(made, where):
     """Of two sizes that are told at the same time the terminal's own stays, on every screen."""
 
     async def act(app, pilot):
         if where == "question":
             await pilot.press("question_mark")
-        if where == "palette":
-            app.action_command_palette()
         await pilot.pause()
         screen = app.screen
         for size in (Size(80, 25), Size(80, 24), Size(80, 25)):
@@ -101,7 +100,7 @@ def test_a_size_that_no_memory_holds_is_drawn_in_part(made):
 
 @pytest.mark.parametrize("columns", [1, 2, 5])
 def test_choices_are_drawn_without_room_for_a_letter(columns):
-    """A list of choices, the palette's too, does not end the program on a narrow screen."""
+    """A list of choices does not end the program on a narrow screen."""
 
     class Narrow(App[None]):
         CSS_PATH = str(STYLE)

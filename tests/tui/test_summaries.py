@@ -166,16 +166,17 @@ def test_a_resource_is_enriched_and_that_is_undone(folder):
     async def act(onlooker):
         app = onlooker.app
         await onlooker.press("j", "j", "j", "M", words="runs here: costs nothing")
-        assert "enrich handover.docx: keys for" in seen(app)
+        assert "filestore enrich handover.docx" in seen(app)
+        assert "keys for 6 texts" in seen(app)
         await onlooker.press("enter")
         assert not enriched(folder, "handover.docx")
         await onlooker.press("M", words="runs here: costs nothing")
-        await onlooker.press("y")
-        await onlooker.told("summaries written")
-        made = enriched(folder, "handover.docx")
-        assert made
+        await onlooker.press("y", words="5 summaries written")
+        await onlooker.read("done")
+        assert enriched(folder, "handover.docx")
+        await onlooker.press("escape")
         await onlooker.until(lambda: app.next_undo_redo[0] != "")
-        assert app.commands_done[-1][1] == "filestore enrich handover.docx"
+        assert app.commands_done[-1][1] == "filestore enrich --yes handover.docx"
         await onlooker.press("S", words="▾ handover.docx")
         await onlooker.press("u", words="type yes")
         await onlooker.press(*"yes", "enter")
@@ -191,13 +192,15 @@ def test_what_is_stale_is_refreshed(folder):
 
     async def act(onlooker):
         await onlooker.press("S", words="! 1 stale")
-        await onlooker.press("R", words="refresh checklist.txt: keys for 1 text, 1 summary")
-        await onlooker.press("y")
-        await onlooker.told("1 summary written")
+        await onlooker.press("R", words="filestore enrich --refresh checklist.txt")
+        assert "keys for 1 text" in seen(onlooker.app)
+        await onlooker.press("y", words="1 summary written")
+        await onlooker.press("escape")
         await onlooker.until(lambda: "stale" not in seen(onlooker.app))
-        await onlooker.press("R")
-        await onlooker.told("nothing is out of date")
-        assert "filestore enrich --refresh checklist.txt" in {
+        await onlooker.press("R", words="keys for 0 texts")
+        assert "0 summaries" in seen(onlooker.app)
+        await onlooker.press("escape")
+        assert "filestore enrich --yes --refresh checklist.txt" in {
             words for _, words in onlooker.app.commands_done
         }
 
@@ -231,14 +234,17 @@ def test_a_run_is_stopped_and_what_was_made_is_kept(folder):
 
     async def act(onlooker):
         app = onlooker.app
-        await onlooker.press("j", "M", words="enrich field-guide: keys for")
+        await onlooker.press("j", "M", words="filestore enrich field-guide")
         await onlooker.pilot.press("y")
         await onlooker.until(lambda: app.task_manager.stoppable is not None)
-        await onlooker.until(lambda: any(one.title == "enrich field-guide" for one in tasks(app)))
+        await onlooker.until(
+            lambda: any(one.title == "enrich --yes field-guide" for one in tasks(app))
+        )
         await onlooker.pilot.press("x")
         await onlooker.until(lambda: all(one.is_over for one in tasks(app)))
-        (task,) = (one for one in tasks(app) if one.title == "enrich field-guide")
+        (task,) = (one for one in tasks(app) if one.title == "enrich --yes field-guide")
         assert task.state in ("stopped", "done")
+        await onlooker.press("escape")
         await onlooker.press("M", words="y confirms")
         await onlooker.press("y")
         # Where the key came late, there was nothing left to make.

@@ -12,8 +12,7 @@ from textual.screen import ModalScreen
 from tests.tui.raw_terminal import Screen
 from tui.app.frame import Options
 from tui.app.inspector import Inspector
-from tui.views.dialogs import MainScreen
-from tui.workers.terminal import Keyboard
+from tui.widgets.upstream import Keyboard, MainScreen
 
 PASTE, END = b"\x1b[200~", b"\x1b[201~"
 SENT = {

@@ -1,17 +1,14 @@
-"""Text and pictures as somebody at the keyboard reads them: wrapping, place, matches, pointing."""
+"""Text as somebody at the keyboard reads it: wrapping, place, matches, links."""
 
 import asyncio
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
-from rich.segment import Segment
 from textual.app import App
 from textual.color import Color
-from textual.strip import Strip
 
 from tui.formatting import ROLES, Span, line, plain
-from tui.views.browse_map import Plot
 from tui.widgets.drawing import TAB, Palette, Wrapping, cells
 from tui.widgets.text import TextPane
 
@@ -36,14 +33,14 @@ class ShowingApp(App):
     def on_mount(self):
         self.shown.focus()
 
-    def on_plot_pointed(self, event):
-        self.told.append(("pointed", event.x, event.y))
-
-    def on_plot_chosen(self, event):
-        self.told.append(("chosen", event.x, event.y))
+    def on_text_pane_followed(self, event):
+        self.told.append(event.leads_to)
 
     def key_n(self):
         self.told.append("n")
+
+    def key_enter(self):
+        self.told.append("enter")
 
 
 def showing(act, make=lambda: TextPane(id="shown")):
@@ -128,7 +125,7 @@ def test_the_rest_of_a_line_stands_beside_its_label_or_sign():
             "plain words and more",
             "of",
         ]
-        assert pane.find("more of") == 2
+        assert pane.find(["more of"]) == 2
 
     showing(act)
 
@@ -223,7 +220,7 @@ def test_matches_are_shown_counted_and_gone_through():
 
     async def act(app, pane, pilot):
         pane.show([*numbered(40), line("Needle, needle"), *numbered(40), line("NEEDLE")])
-        assert pane.find("needle") == 3
+        assert pane.find(["needle"]) == 3
         assert "Needle, needle" in screen(pane)
         assert pane.match == (1, 3)
         row = screen(pane).index("Needle, needle")
@@ -245,9 +242,9 @@ def test_what_is_not_sought_lets_its_key_go_on():
 
     async def act(app, pane, pilot):
         pane.show(numbered(3))
-        assert pane.find("[") == 0
+        assert pane.find(["["]) == 0
         await pilot.press("n")
-        assert pane.find("") == 0
+        assert pane.find([]) == 0
         assert app.told == ["n"]
         assert screen(pane)[:3] == ["line 0", "line 1", "line 2"]
 
@@ -263,26 +260,92 @@ def test_highlighting_changes_no_character(texts, sought):
     async def act(app, pane, pilot):
         pane.show([(Span(text[:9], "title"), Span(text[9:])) for text in texts])
         before = screen(pane)
-        pane.find(sought)
+        pane.find([sought])
         pane.scroll_to(y=0, force=True)
         assert screen(pane) == before
 
     showing(act)
 
 
-def test_rows_drawn_elsewhere_are_shown_and_searched():
-    """Rows that come drawn keep their styles, are cut to the width, and are searched, too."""
+def test_the_line_with_the_most_words_is_gone_to():
+    """All words are marked; the text begins with the line that has most of them."""
 
     async def act(app, pane, pilot):
-        bold = pane.style_of("title")
-        rows = [Strip([Segment(f"row {number} ", bold), Segment("x" * 90)]) for number in range(50)]
-        pane.show_strips(rows, key="a")
-        assert screen(pane)[3] == "row 3 " + "x" * 14
-        assert styles_of(pane, 3, "row 3 ")[0].bold
-        assert pane.find("row 30") == 1
-        assert any(drawn.startswith("row 30") for drawn in screen(pane))
-        pane.show_strips(rows, key="a")
-        assert any(drawn.startswith("row 30") for drawn in screen(pane))
+        pane.show([line("red"), *numbered(40), line("a green boat, a red boat"), line("green")])
+        assert pane.find(["red", "boat", "green"]) == 6
+        assert pane.match == (2, 6)
+        assert any("green boat" in row for row in screen(pane))
+
+    showing(act)
+
+
+def test_a_match_stays_the_one_gone_to():
+    """The same text shown again, as after a sync, keeps its matches and the one gone to."""
+
+    async def act(app, pane, pilot):
+        pane.show(numbered(40), key="a")
+        pane.find(["line 3"])
+        await pilot.press("n")
+        pane.show(numbered(40), key="a")
+        pane.find(["line 3"])
+        assert pane.match == (2, 11)
+
+    showing(act)
+
+
+LINKED = [
+    (Span("see "), Span("one", "link", 3, "one.md"), Span(" or "), Span("two", "link", 3, "b")),
+    *numbered(40),
+    (Span("far", "link", 44, ("c", 7)),),
+]
+
+
+def test_a_link_is_followed_with_enter_a_letter_or_a_click():
+    """Enter follows the only link in sight; of several it shows a letter for each; another key
+    leaves them as they are. Without any the key goes on."""
+
+    async def act(app, pane, pilot):
+        pane.show(LINKED, key="a")
+        await pilot.press("enter")
+        assert screen(pane)[0] == "see ane or swo"
+        await pilot.press("s")
+        assert screen(pane)[0] == "see one or two"
+        await pilot.press("enter", "escape", "a")
+        await pilot.click(pane, offset=(5, 0))
+        await pilot.click(pane, offset=(1, 0))
+        await pilot.press("end", "enter", "home", "down", "enter")
+        assert app.told == ["b", "one.md", ("c", 7), "enter"]
+
+    showing(act)
+
+
+def test_a_place_names_the_line_of_the_file():
+    """Of the words at the place, else of what follows."""
+
+    async def act(app, pane, pilot):
+        pane.show(
+            [(Span("", line=4), Span("a "), Span("b", line=5)), line("x"), (Span("c", line=9),)]
+        )
+        assert [pane.line_of_file(place) for place in ((0, 0), (0, 2), (1, 0), (2, 0))] == [
+            4,
+            5,
+            9,
+            9,
+        ]
+
+    showing(act)
+
+
+def test_text_is_selected_with_the_mouse():
+    """What was dragged over is drawn so and copied, rows of one line as one."""
+
+    async def act(app, pane, pilot):
+        pane.show([line("the quick brown fox jumps over"), line("the lazy dog")])
+        await pilot.mouse_down(pane, offset=(4, 0))
+        await pilot.hover(pane, offset=(7, 2))
+        await pilot.mouse_up(pane, offset=(7, 2))
+        assert app.screen.get_selected_text() == "quick brown fox jumps over\nthe lazy"
+        assert styles_of(pane, 0, "quick brown fox ")
 
     showing(act)
 
@@ -299,55 +362,6 @@ def test_text_shown_before_there_is_a_screen_is_there():
         assert screen(pane)[0] == "early"
 
     showing(act, early)
-
-
-def grid(width, height):
-    """A picture of the size it is asked for."""
-    return [line(f"{row}" * width) for row in range(height)]
-
-
-def beside(at, right, down):
-    """The next cell in a direction."""
-    return at[0] + right, at[1] + down
-
-
-def test_picture_fills_its_size_and_is_drawn_again_for_another():
-    """A picture is asked for at the size there is, when that changes, and when it is told to."""
-    asked = []
-
-    def draw(width, height):
-        asked.append((width, height))
-        return grid(width, height)
-
-    async def act(app, plot, pilot):
-        assert screen(plot) == [f"{row}" * WIDTH for row in range(HEIGHT)]
-        await pilot.resize_terminal(30, 5)
-        await pilot.pause()
-        assert screen(plot) == [f"{row}" * 30 for row in range(5)]
-        plot.forget_drawn()
-        plot.refresh()
-        await pilot.pause()
-        assert asked == [(WIDTH, HEIGHT), (30, 5), (30, 5)]
-
-    showing(act, lambda: Plot(draw, beside, id="shown"))
-
-
-def test_cells_of_a_picture_are_pointed_at_and_chosen():
-    """Arrows and letters go on as the picture says, a click to a cell; enter and a double click
-    choose."""
-
-    async def act(app, plot, pilot):
-        await pilot.press("right", "l", "down", "j", "k", "h", "left", "left", "enter")
-        assert plot.point == (0, 1)
-        assert app.told[-2:] == [("pointed", 0, 1), ("chosen", 0, 1)]
-        await pilot.click(plot, offset=(7, 3), times=2)
-        assert app.told[-2:] == [("pointed", 7, 3), ("chosen", 7, 3)]
-        assert styles_of(plot, 3, "3")[0].reverse
-        await pilot.resize_terminal(5, 2)
-        await pilot.pause()
-        assert plot.point == (4, 1)
-
-    showing(act, lambda: Plot(grid, beside, id="shown"))
 
 
 def shapes(palette):

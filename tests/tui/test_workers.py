@@ -23,7 +23,7 @@ from tui.workers.tasks import Handlers, Job, Opening, Task
 from .processes import CHECKOUT, children, is_running, start
 
 PATIENCE_S: Final = 90
-SYNC: Final = Job(name="sync")
+SYNC: Final = Job(name="sync_but", arguments={"forget": ()})
 
 
 class Stage:

@@ -20,6 +20,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.css.query import NoMatches
+from textual.driver import Driver
 from textual.events import Resize
 from textual.geometry import Size
 from textual.message import Message
@@ -30,23 +31,24 @@ from textual.widgets import ContentSwitcher
 from textual.worker import WorkerFailed
 
 from filestore import FilestoreError, Finding
-from filestore.browse import shown_path
+from filestore.browse import InspectorOptions, shown_path
 from tui import actions
 from tui.actions import ActionContext, Place
-from tui.app.keys_in_order import KeysInOrder
 from tui.formatting import one_line, quoted, span
 from tui.formatting import reports as texts
+from tui.formatting.rows import COLUMNS
 from tui.state.findings import Findings
 from tui.views.context import Severity, View, bindings_of
-from tui.views.dialogs import MainScreen, SmallScreen, drawable, is_too_small
+from tui.views.dialogs import SmallScreen, is_too_small
+from tui.widgets.bars import Bar, Item
 from tui.widgets.drawing import THEMES, first_theme
-from tui.widgets.text import Bar, Item
+from tui.widgets.upstream import KeysInOrder, MainScreen, TerminalDriver, drawable
 from tui.workers.faults import UnexpectedError, trace_of
 from tui.workers.session_file import Saved
 from tui.workers.task_manager import TaskManager
-from tui.workers.terminal import TerminalDriver
 
-FOOTER_KEYS: Final = 7
+LEAST_FOOTER: Final = 6
+"""Columns of a key with its title."""
 MOST_LOGGED: Final = 1_000
 AFTERWARDS_S: Final = 0.5
 WORK_S: Final = 0.1
@@ -83,20 +85,25 @@ class Frame(KeysInOrder):
     CSS_PATH = "inspector.tcss"
     TITLE = "filestore"
     AUTO_FOCUS = None
+    ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings_of("everywhere"),
         Binding("ctrl+c", "app.do('everywhere', 'quit')", show=False, priority=True),
+        Binding("ctrl+z", "app.suspend_process", show=False, priority=True),
     ]
 
     def __init__(self, options: Options) -> None:
-        super().__init__(driver_class=TerminalDriver)
+        # Else Textual makes greys of them; where none is wanted the terminal's own are left.
+        is_bare = bool(options.environment.get("NO_COLOR")) or None
+        super().__init__(driver_class=TerminalDriver, ansi_color=is_bare)
         self.fault = ""
         """The trace of the first fault of this program; "" for none."""
         self.HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (90, "-normal"), (140, "-wide")]
         self.VERTICAL_BREAKPOINTS = [(0, "-low"), (16, "-high")]
         self.options = options
-        self.saved = Saved()
-        self.findings = Findings()
+        self.own = InspectorOptions()
+        """What the user's settings say of the inspector."""
+        self.saved, self.findings = Saved(), Findings()
         self.root = ""
         self.read_only = options.read_only
         self.ascii = options.ascii
@@ -117,7 +124,9 @@ class Frame(KeysInOrder):
         """The pages that were made."""
         self._work_timer: Timer | None = None
         self._quiet_at = 0.0
-        """When all notifications have expired."""
+        """When the notification has expired."""
+        self._error = ("", 0.0)
+        """The last one of an error, and until when it is shown."""
         self._shown_errors: dict[str, float] = {}
         """When each error was last shown."""
         self.animation_level = "none"
@@ -128,6 +137,20 @@ class Frame(KeysInOrder):
         for theme in THEMES:
             self.register_theme(theme)
         self.theme = first_theme(options.environment, "")
+
+    def take_own(self, own: InspectorOptions) -> None:
+        """Take up the user's settings."""
+        known = {f"{action.place}.{action.name}" for action in actions.ACTIONS}
+        for name in own.keys.keys() - known:
+            self.notify(f"inspector.keys: no action is called {name}", severity="warning")
+        for name in set(own.columns) - set(COLUMNS):
+            self.notify(f"inspector.columns: no column is called {name}", severity="warning")
+        self.own = own
+        self.set_keymap({name: ",".join(keys) for name, keys in own.keys.items() if name in known})
+
+    def keys_of(self, action: actions.Action) -> Sequence[str]:
+        """The keys of an action: the user's, else its own."""
+        return self.own.keys.get(f"{action.place}.{action.name}") or action.keys
 
     def compose(self) -> ComposeResult:
         """Header, pages, footer."""
@@ -204,17 +227,26 @@ class Frame(KeysInOrder):
         timeout: float | None = None,
         markup: bool = False,
     ) -> None:
-        """Show a notification, made safe for a terminal."""
-        safe = "\n".join(map(shown_path, message.splitlines()))
+        """Show a notification in place of the one before, made safe for a terminal.
+
+        An error stays above what follows it for as long as it is shown.
+        """
+        safe, now = "\n".join(map(shown_path, message.splitlines())), time.monotonic()
         timeout_s = timeout or (4.0 if severity == "information" else 8.0)
+        error, until = self._error
+        if severity == "error":
+            self._error = safe, now + timeout_s
+        elif now < until:
+            safe, severity, timeout_s = f"{error}\n{safe}", "error", max(timeout_s, until - now)
+        self.clear_notifications()
         super().notify(
             safe, title=one_line(title), severity=severity, timeout=timeout_s, markup=False
         )
-        self._quiet_at = time.monotonic() + timeout_s
+        self._quiet_at = now + timeout_s
         self.set_timer(timeout_s + AFTERWARDS_S, self._clear_expired)
 
     def _clear_expired(self) -> None:
-        """Remove all notifications once the last has expired, and paint what was below them.
+        """Remove the notification once it has expired, and paint what was below it.
 
         Textual compares the layout with the one before to know what to paint. Asking for the
         place of a widget in between renews the one before, and the message stays on the terminal.
@@ -237,7 +269,8 @@ class Frame(KeysInOrder):
         }
         if message not in self._shown_errors:
             self._shown_errors[message] = now
-            self.notify(message, severity="error")
+            before = "\nE shows the error before it" if now < self._error[1] else ""
+            self.notify(message + before, severity="error")
 
     def note(self, command: str) -> None:
         """Put a command line into the log."""
@@ -342,6 +375,15 @@ class Frame(KeysInOrder):
             self.notify(f"{task.title} is already stopping")
         elif task is not None:
             self.task_manager.stop(task)
+
+    def do_suspend(self) -> None:
+        """Go to the shell; `fg` comes back."""
+        self.action_suspend_process()
+
+    @on(Driver.SignalResume)
+    def _come_back(self) -> None:
+        """Draw everything: the shell has written over it, and Textual draws what changed."""
+        self.refresh(layout=True)
 
     def do_next_part(self) -> None:
         """Go on to the next part of the screen."""
@@ -459,19 +501,19 @@ class Frame(KeysInOrder):
             shown = [
                 action
                 for action in actions.available(self.page)
-                if action.footer and (now.is_written or not action.useless)
+                if now.is_written or not action.useless
             ]
             shown.sort(key=lambda action: -action.footer)
             items = [
                 Item(
                     line=texts.key_words(
-                        actions.key_label(action.keys[0]),
+                        actions.key_label(self.keys_of(action)[0]),
                         action.title,
                         refused=bool(actions.refusal(action, now)),
                     ),
                     press=f"{action.place}.{action.name}",
                 )
-                for action in shown[:FOOTER_KEYS]
+                for action in shown[: self.size.width // LEAST_FOOTER]
             ]
             self._footer.show(items)
 

@@ -12,17 +12,24 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from msgspec.structs import replace
 
 from filestore import FilestoreError, Finding, NoStoreError
-from filestore.browse import CatalogNewerError, InspectedStore, find_root, listed, useless_error
+from filestore.browse import (
+    CatalogNewerError,
+    InspectedStore,
+    find_root,
+    listed,
+    look_at_folder,
+    user_inspector,
+)
 from tui.actions import Place
+from tui.app.commands import Commands
 from tui.app.frame import Options
-from tui.app.menus import COMPLETIONS, Menus, Typed, parse
-from tui.formatting import all_quoted, count, one_line, quoted
+from tui.formatting import quoted
 from tui.formatting.findings import Coverage
-from tui.formatting.reports import add_errors, add_summary, standing
+from tui.formatting.reports import standing, store_name
 from tui.state.findings import StatsFindings, by_stats
 from tui.views.context import View
-from tui.views.dialogs import PromptScreen, StartScreen
-from tui.widgets.drawing import first_theme
+from tui.views.dialogs import Choice, StartScreen
+from tui.widgets.drawing import MONO, first_theme
 from tui.workers import session_file
 from tui.workers.session_file import Saved
 from tui.workers.task_manager import TaskManager, make_store
@@ -31,7 +38,7 @@ from tui.workers.tasks import Handlers, Job, Opening
 if TYPE_CHECKING:
     from textual.timer import Timer
 
-    from filestore import AddReport, Status
+    from filestore import Status
     from tui.workers.file_watcher import FileWatcher, Notice
 
 MOST_PROMPTS: Final = 50
@@ -39,11 +46,13 @@ PASSING_S: Final = 2.0
 """When to check again after a finding that goes away by itself, such as a lock."""
 SETTLED_S: Final = 1.0
 """How long no file changes before the whole store is checked."""
+LOOKS_S: Final = 1.0
+"""How long a folder without a store is looked at before what can be done is offered."""
 AFTER_FIRST_S: Final = 0.3
 """How long what starts processes waits for the first drawing."""
 
 
-class Inspector(Menus):
+class Inspector(Commands):
     """Three pages over one store."""
 
     def __init__(self, options: Options) -> None:
@@ -57,11 +66,10 @@ class Inspector(Menus):
         """Holds back drawing until the first page is whole."""
         self._settling: Timer | None = None
         self._is_gone = False
-        self._is_new_example = False
+        self._is_new = False
+        """Whether the store was made here, of documents."""
         self._is_asked = False
         """Whether to report what the next look finds."""
-        self.prompts: list[str] = []
-        """Command lines that were typed, oldest first."""
 
     def make_page(self, place: Place) -> View:
         """Make a page; its module is loaded only now."""
@@ -79,7 +87,7 @@ class Inspector(Menus):
 
     def on_mount(self) -> None:
         """Open the store, and show the page that was left."""
-        self.drop_keys()
+        self.hold_keys()
         asyncio.get_running_loop().set_exception_handler(self._keep_lost)
         self.theme = first_theme(self.options.environment, "")
         self.set_interval(1.0, self.draw_head)
@@ -87,9 +95,11 @@ class Inspector(Menus):
 
     def open_store(self) -> None:
         """Find the store and open it, or show why not and what to do."""
-        self.drop_keys()
+        self.hold_keys()
+        # The one that was open stays the one: the working folder may be gone, or another one.
+        named = self.options.store or self.root or None
         try:
-            root = find_root(os.getcwd(), self.options.store)
+            root = find_root(named or os.getcwd(), named)
         except FilestoreError as error:
             self.cannot_open(error)
             return
@@ -105,7 +115,7 @@ class Inspector(Menus):
         self.saved, problem = session_file.read(path)
         if problem:
             self.notify(f"could not restore the last session: {problem}")
-        self.theme = first_theme(self.options.environment, self.saved.theme)
+        self._take_settings()
         self._until_first.enter_context(self.batch_update())
         made_early = tuple(self.views)
         # Before anything else is read, so that every row that is drawn knows it.
@@ -127,6 +137,16 @@ class Inspector(Menus):
             urgent=True,
         )
 
+    def _take_settings(self) -> None:
+        try:
+            self.take_own(user_inspector(self.options.configuration))
+        except FilestoreError as error:
+            self.fail(error)
+        chosen = self.own.theme or self.saved.theme
+        self.theme = first_theme(self.options.environment, chosen)
+        if self.own.theme and self.theme not in (self.own.theme, MONO):
+            self.notify(f"inspector.theme: no theme is called {chosen}", severity="warning")
+
     def _opened(self, made_early: Sequence[View], found: tuple[str, Sequence[str]]) -> None:
         catalog, unknown = found
         if unknown:
@@ -142,10 +162,10 @@ class Inspector(Menus):
             # They were made when the store could not be opened yet.
             view.store_changed()
         if self.options.select:
-            self._open_named(self.options.select)
-        if self._is_new_example:
-            # The copy has no index.
-            self._is_new_example = False
+            self.open_named(self.options.select)
+        if self._is_new:
+            # It has no index.
+            self._is_new = False
             self.do_sync()
         # These start processes, which would slow down the first drawing.
         self.set_timer(AFTER_FIRST_S, self._look)
@@ -164,35 +184,63 @@ class Inspector(Menus):
         self._until_first.close()
         if self.task_manager is not None:
             self.task_manager.end()
-        absent = isinstance(error, NoStoreError)
-        self.push_screen(StartScreen(error, absent=absent), partial(self._take_way, error))
+        self.drop_keys()
+        self.run_worker(partial(self._find_ways, error), thread=True, exclusive=True)
+
+    def _find_ways(self, error: FilestoreError) -> None:
+        """Look, in a thread, what can be done where no store can be opened."""
+        ways = []
+        if isinstance(error, NoStoreError) and not self.root:
+            ways = [
+                Choice(name="make", title="make a chunk store here", about="empty, to add to"),
+                Choice(name="example", title="open the example", about="a copy of it, here"),
+            ]
+            try:
+                seen = look_at_folder(os.getcwd(), within_s=LOOKS_S)
+            except FilestoreError:
+                pass  # what cannot be listed is not offered
+            else:
+                # First where there is something to index.
+                name, title = "index", "index this folder where it lies"
+                place = 0 if seen.documents else len(ways)
+                ways.insert(place, Choice(name=name, title=title, about=seen.words()))
+        for root in session_file.recent(self.options.environment):
+            if root != self.root:
+                ways.append(Choice(name=root, title=f"open {store_name(root)}", about=root))
+
+        def offer() -> None:
+            self.push_screen(StartScreen(error, ways), partial(self._take_way, error))
+
+        self.post(offer)
 
     def _take_way(self, error: FilestoreError, way: str | None) -> None:
-        """Go on from the screen that stood where no store could be opened."""
-        if way == "quit" or way is None:
+        """Go on from the screen that is shown where no store can be opened."""
+        if way is None:
             self.exit(error.exit_code, return_code=error.exit_code)
         elif way == "retry":
             self.open_store()
+        elif os.path.isabs(way):
+            self.options, self.root = replace(self.options, store=way), ""
+            self.open_store()
         else:
             self.drop_keys()
-            self.run_worker(partial(self._make, way == "example"), thread=True, exclusive=True)
+            self.run_worker(partial(self._make, way), thread=True, exclusive=True)
 
-    def _make(self, example: bool) -> None:
+    def _make(self, kind: str) -> None:
         """Make a store, or a copy of the example, in a thread; then open it."""
         try:
-            root = make_store(
-                os.getcwd(), configuration=self.options.configuration, example=example
-            )
+            root = make_store(os.getcwd(), configuration=self.options.configuration, kind=kind)
         except FilestoreError as error:
             self.post(partial(self.cannot_open, error))
         else:
-            self.post(partial(self._made, root, example))
+            self.post(partial(self._made, root, kind))
 
-    def _made(self, root: str, example: bool) -> None:
+    def _made(self, root: str, kind: str) -> None:
         self.options = replace(self.options, store=root)
-        self._is_new_example = example
-        if not example:
-            self.note(f"filestore init {quoted(root)}")
+        self._is_new = kind != "make"
+        if kind != "example":
+            layout = "--in-place " if kind == "index" else ""
+            self.note(f"filestore init {layout}{quoted(root)}")
         self.notify(f"the store is {root}")
         self.open_store()
 
@@ -203,7 +251,8 @@ class Inspector(Menus):
             return
         views: dict[str, Mapping[str, Any]] = {view.place: view.saved() for view in self.views}
         saved = Saved(
-            page=self.page,
+            root=self.root,
+            page=cast("session_file.Page", self.page),
             # NO_COLOR is not a choice for the next session.
             theme=self.saved.theme if self.options.environment.get("NO_COLOR") else self.theme,
             views=views,
@@ -216,11 +265,11 @@ class Inspector(Menus):
 
     def open_path(self, path: str) -> None:
         """Show a file in Browse."""
-        self._on("browse", lambda view: view.open_path(path))
+        self.on_page("browse", lambda view: view.open_path(path))
 
     def plan(self, findings: Sequence[Finding]) -> None:
         """Plan a repair of these in Repair."""
-        self._on("repair", lambda view: view.plan_for(findings))
+        self.on_page("repair", lambda view: view.plan_for(findings))
 
     def choose_side(self, finding: Finding) -> None:
         """Show both sides of a conflict; the choice becomes a plan in Repair."""
@@ -228,10 +277,12 @@ class Inspector(Menus):
 
         self.push_screen(
             SidesScreen(self, finding),
-            lambda side: self._on("repair", lambda view: view.take_side(side)) if side else None,
+            lambda side: (
+                self.on_page("repair", lambda view: view.take_side(side)) if side else None
+            ),
         )
 
-    def _on(self, place: Place, function: Callable[[Any], None]) -> None:
+    def on_page(self, place: Place, function: Callable[[Any], None]) -> None:
         """Show a page and call a function with it."""
         self.go(place)
         view = self.page_of(place)
@@ -278,6 +329,9 @@ class Inspector(Menus):
         if isinstance(error, NoStoreError) and self.views:
             if not self._is_gone:
                 self._is_gone = True
+                message = f"{self.root} is gone: moved, deleted, or on a disk that is not mounted"
+                if not os.path.isdir(self.root):
+                    error = NoStoreError(message, remedy="bring it back, then try again")
                 self.cannot_open(error)
             return
         super().fail(error)
@@ -295,19 +349,13 @@ class Inspector(Menus):
 
         self.task_manager.read(InspectedStore.next_undo_redo, take_next_undo, group="next undo")
 
-        def take_no_enrich(why: str) -> None:
-            self.no_enrich = why
-
         self.task_manager.read(
             InspectedStore.why_not_enriched,
-            take_no_enrich,
+            partial(setattr, self, "no_enrich"),
             group="no enrich",
             failed=lambda _: None,
         )
-
-        def note_generation(generation: int) -> None:
-            self._generation = generation
-
+        note_generation = partial(setattr, self, "_generation")
         self.task_manager.read(_generation, note_generation, group="generation")
 
     def _take_status(self, status: "Status") -> None:
@@ -415,117 +463,16 @@ class Inspector(Menus):
 
     # Actions
 
-    def do_prompt(self) -> None:
-        """Type a command."""
-        hint = "a command, a vector id, a path"
-        self.push_screen(
-            PromptScreen(":", hint=hint, earlier=self.prompts, completions=COMPLETIONS),
-            self._typed,
-        )
-
-    def _typed(self, text: str | None) -> None:
-        """Do what was typed on the command line."""
-        if not text or not text.strip():
-            return
-        self.prompts = [*(one for one in self.prompts if one != text), text]
-        typed = parse(text)
-        if typed.problem:
-            self.notify(typed.problem, severity="warning")
-            return
-        first = typed.words[0] if typed.words else ""
-        doing: dict[str, Callable[[], None]] = {
-            "vector": lambda: self._open_vector(int(first)),
-            "path": lambda: self._open_named(first),
-            "show": lambda: self._open_named(first) if first else self.go("browse"),
-            "ls": lambda: self.go("browse"),
-            "search": lambda: self._on("browse", lambda view: view.search_for(first)),
-            "status": self.do_look_again,
-            "verify": lambda: self._on("verify", lambda view: view.verify(first or "fast")),
-            "sync": lambda: self._sync_typed(typed),
-            "repair": lambda: self._repair(typed),
-            "undo": lambda: self._undo_or_redo(typed),
-            "redo": lambda: self._undo_or_redo(typed),
-            "add": lambda: self._add(typed.words),
-            "help": self.do_help,
-            "quit": self.do_quit,
-            "": lambda: None,
-        }
-        doing[typed.name]()
-
-    def _open_named(self, text: str) -> None:
+    def open_named(self, text: str) -> None:
         """Show what a person named: a file, an original, or the section with a line."""
         self.task_manager.read(
             lambda store: store.named(text),
-            lambda found: self._on("browse", lambda view: view.open_path(*found)),
+            lambda found: self.on_page("browse", lambda view: view.open_path(*found)),
             group="named",
             # What is not indexed may be there all the same, or Browse says that it is not.
             failed=lambda _: self.open_path(text),
             urgent=True,
         )
-
-    def _open_vector(self, vector: int) -> None:
-        def take(path: str | None) -> None:
-            if path is None:
-                self.notify(f"no file has the vector {vector}", severity="warning")
-            else:
-                self.open_path(path)
-
-        self.task_manager.read(
-            lambda store: store.listing.path_of_vector(vector), take, group="vector"
-        )
-
-    def _sync_typed(self, typed: Typed) -> None:
-        if self.read_only:
-            self.notify(self.read_only, severity="warning")
-        else:
-            names = [name for name in ("full", "forget-missing") if name in typed.options]
-            arguments = {name.replace("-", "_"): True for name in names}
-            self._sync(" --".join(["sync", *names]), Job(name="sync", arguments=arguments))
-
-    def _repair(self, typed: Typed) -> None:
-        options = ("path", "paths"), ("ours", "ours"), ("theirs", "theirs"), ("remove", "remove")
-        named = {argument: typed.values(option) for option, argument in options}
-        self.task_manager.read(
-            lambda store: store.policy(
-                truth="write-files" in typed.options, only=typed.values("only"), **named
-            ),
-            lambda policy: self._on("repair", lambda view: view.plan_for(None, policy)),
-            group="policy",
-        )
-
-    def _undo_or_redo(self, typed: Typed) -> None:
-        if "list" in typed.options:
-            self._on("repair", lambda view: view.do_batches())
-        else:
-            self.action_do("everywhere", typed.name)
-
-    def _add(self, paths: Sequence[str]) -> None:
-        if self.read_only or not paths:
-            self.notify(self.read_only or "add needs a path", severity="warning")
-            return
-        if not self.findings.tree.is_written:
-            self.fail(useless_error("add"))
-            return
-        chosen = [os.path.abspath(os.path.expanduser(path)) for path in paths]
-        self.note(f"filestore {self.store_option}add {all_quoted(chosen)}")
-        self.task_manager.work(
-            Job(name="add", arguments={"paths": chosen}),
-            Handlers(then=self._added, stopped=self.look_again),
-            title="add",
-            writes=True,
-        )
-
-    def _added(self, report: "AddReport") -> None:
-        self.notify(add_summary(report))
-        failed = add_errors(report)
-        for source, error in failed:
-            message = f"{source}: {error.message}"
-            named = FilestoreError(message, remedy=error.remedy, detail=error.detail)
-            self.errors.append((time.time(), named))
-        if failed:
-            message = "E shows why" if len(failed) > 1 else one_line(failed[0][1].message)
-            self.notify(f"{count(len(failed), 'document')} failed: {message}", severity="error")
-        self.look_again()
 
     def do_look_again(self) -> None:
         """Open the store again, as it is now."""
@@ -535,11 +482,11 @@ class Inspector(Menus):
 
     def do_undo(self) -> None:
         """Undo the last change."""
-        self._on("repair", lambda view: view.undo_or_redo("before"))
+        self.on_page("repair", lambda view: view.undo_or_redo("before"))
 
     def do_redo(self) -> None:
         """Make the change again that was undone."""
-        self._on("repair", lambda view: view.undo_or_redo("after"))
+        self.on_page("repair", lambda view: view.undo_or_redo("after"))
 
 
 def _generation(store: InspectedStore) -> int:

@@ -1,31 +1,22 @@
 """What is laid over the pages, and what is the same on all of them: editing, copying, syncing."""
 
 import os
-import shlex
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, cast
+from urllib.parse import quote
 
-from msgspec import Struct, field
 from msgspec.structs import replace
-from textual.command import CommandPalette, Hit, Hits, Provider
 
 from filestore import Finding
-from filestore.browse import (
-    InspectedStore,
-    did_you_mean,
-    editor_command,
-    opened_at,
-    run_program,
-    shown_path,
-)
+from filestore.browse import InspectedStore, opened_at, program_for, run_program, shown_path
 from tui import actions
-from tui.actions import Action, ActionContext, Place
+from tui.actions import ActionContext, Place
 from tui.app.frame import Frame
-from tui.formatting import Line, all_quoted, count, line, shortened
+from tui.formatting import Line, all_quoted, count, error_lines, line, shortened
 from tui.formatting import reports as texts
-from tui.views.dialogs import Choice, ChoiceScreen, Panel, PromptScreen, Steady
+from tui.views.dialogs import Choice, ChoiceScreen, HelpScreen, Panel, PromptScreen
 from tui.widgets.drawing import THEMES
 from tui.workers import terminal
 from tui.workers.tasks import Handlers, Job
@@ -34,82 +25,31 @@ if TYPE_CHECKING:
     from filestore import SyncReport
 
 
-class ActionsProvider(Provider):
-    """The palette: every action that the page in sight has."""
-
-    async def search(self, query: str) -> Hits:
-        """The actions that match."""
-        matcher = self.matcher(query)
-        for action in self._actions():
-            score = max(matcher.match(action.title), matcher.match(action.help))
-            if score > 0:
-                yield self._hit(action, score)
-
-    async def discover(self) -> Hits:
-        """All of them, before anything is typed."""
-        for action in self._actions():
-            yield self._hit(action, 1)
-
-    def _actions(self) -> list[Action]:
-        return actions.available(self._frame.page)
-
-    @property
-    def _frame(self) -> "Menus":
-        assert isinstance(self.app, Menus)
-        return self.app
-
-    def _hit(self, action: Action, score: float) -> Hit:
-        frame = self._frame
-        reason = actions.refusal(action, frame.action_context())
-        return Hit(
-            score,
-            f"{action.title}  {actions.key_label(action.keys[0])}",
-            lambda: frame.action_do(action.place, action.name),
-            text=action.title,
-            help=f"not now: {reason}" if reason else action.help,
-        )
-
-
-class Palette(Steady, CommandPalette):
-    """One that stays with the size of the terminal, and looks for nothing once it is left."""
-
-    def _gather_commands(self, search_value: str) -> Any:
-        return None if self.is_left else super()._gather_commands(search_value)
-
-
 class Menus(Frame):
     """A frame with everything that is laid over its pages."""
 
-    COMMANDS: ClassVar = {ActionsProvider}
-
     # Panels
 
-    def do_help(self) -> None:
-        """Show the keys of this page."""
-        now = self.action_context()
-        places: list[tuple[str, Place]] = [
-            (self.page.capitalize(), self.page),
-            ("Everywhere", "everywhere"),
-            ("Lists", "lists"),
-        ]
-        lines: list[Line] = []
-        for title, place in places:
-            lines.append(line(title, "title"))
-            for action in actions.of_place(place):
-                keys = " ".join(map(actions.key_label, action.keys))
-                command = actions.command_line(action, now) or action.no_command
-                lines += texts.help_lines(keys, action.help, command)
-            lines.append(())
-        self.push_screen(Panel("Keys", lambda: lines))
+    def do_help(self, *, is_typing: bool = False) -> None:
+        """Show the keys of this page, one line an action; the chosen one is done."""
+        choices, now = [], self.action_context()
+        for action in (*actions.available(self.page), *actions.of_place("lists")):
+            keys = " ".join(map(actions.key_label, self.keys_of(action)))
+            name, title = f"{action.place}.{action.name}", f"{keys:<14} {action.title}"
+            reason = actions.refusal(action, now)
+            about = f"not now: {reason}" if reason else action.help
+            choices.append(Choice(name=name, title=title, about=about))
+
+        def do(name: str | None) -> None:
+            place, _, action = (name or "").partition(".")
+            if place in ("everywhere", self.page):
+                self.action_do(cast("Place", place), action)
+
+        self.push_screen(HelpScreen("Keys", choices, is_typing=is_typing), do)
 
     def do_palette(self) -> None:
         """Find an action by name."""
-        self.action_command_palette()
-
-    def action_command_palette(self) -> None:
-        """Show the palette, with a hint in plain characters."""
-        if not Palette.is_open(self):  # type: ignore[arg-type] # of any result
-            self.push_screen(Palette(placeholder="name of an action"))
+        self.do_help(is_typing=True)
 
     def do_log(self) -> None:
         """Show the command lines of what was done."""
@@ -123,15 +63,15 @@ class Menus(Frame):
     def do_errors(self) -> None:
         """Show what went wrong."""
 
-        def error_lines() -> list[Line]:
+        def all_errors() -> list[Line]:
             if not self.errors:
                 return [line("nothing went wrong", "quiet")]
             lines: list[Line] = []
             for at, error in reversed(self.errors):
-                lines += [line(texts.clock(at), "quiet"), *texts.error_lines(error), ()]
+                lines += [line(texts.clock(at), "quiet"), *error_lines(error, is_whole=True), ()]
             return lines
 
-        self.push_screen(Panel("Errors", error_lines))
+        self.push_screen(Panel("Errors", all_errors))
 
     def do_tasks(self) -> None:
         """Show what is running."""
@@ -165,24 +105,27 @@ class Menus(Frame):
         self.push_screen(ChoiceScreen("Colours", choices, at=self.theme), take_theme)
 
     def do_copy(self) -> None:
-        """Choose what to copy."""
-        now = self.action_context()
-        nothing = "" if now.path else "no file under the cursor"
-        marked = f"of {count(now.marked, 'marked row')}"
+        """Choose what to copy; paths are those of what is marked, where something is."""
+        now, at = self.action_context(), self.view.line_to_edit()
+        no_text = "" if now.path else "no file under the cursor"
+        no_path = "" if now.marked else no_text
+        line = f"{now.path}:{at}" if at else ""
+        about = f"of {count(now.marked, 'marked row')}" if now.marked else now.path
+        choices = (
+            ("path", "p", "path", about, no_path),
+            ("absolute", "a", "absolute path", "", no_path),
+            ("line", "l", "path:line", line, no_text or ("" if line else "no line is read")),
+            ("link", "m", "Markdown link", "", no_path),
+            ("vector", "v", "vector id", "", no_text),
+            ("text", "t", "text", "of the chunk", no_text),
+            ("command", "c", "command line", shortened(self._command(now)), ""),
+        )
+        named = [
+            Choice(name=name, key=key, title=title, about=about, why_not=why_not)
+            for name, key, title, about, why_not in choices
+        ]
         self.push_screen(
-            ChoiceScreen(
-                "Copy",
-                [
-                    *([Choice(name="marked", title="paths", about=marked)] if now.marked else []),
-                    Choice(name="path", title="path", about=now.path, why_not=nothing),
-                    Choice(name="vector", title="vector id", why_not=nothing),
-                    Choice(name="text", title="text", about="of the chunk", why_not=nothing),
-                    Choice(
-                        name="command", title="command line", about=shortened(self._command(now))
-                    ),
-                ],
-            ),
-            lambda name: self._copy(name or "", now),
+            ChoiceScreen("Copy", named), lambda name: self._copy(name or "", now, line)
         )
 
     def _command(self, now: ActionContext) -> str:
@@ -201,13 +144,23 @@ class Menus(Frame):
         """Copy the command line of what is under the cursor."""
         self.copy_text(self._command(self.action_context()), what="the command line")
 
-    def _copy(self, name: str, now: ActionContext) -> None:
-        if name == "path":
-            self.copy_text(now.path, what="the path")
+    def _copy(self, name: str, now: ActionContext, line: str) -> None:
+        if name == "line":
+            self.copy_text(line, what="the path with its line")
         elif name == "command":
             self.do_copy_command()
-        elif name == "marked":
-            self.page_of("browse").copy_marked()
+        elif name in ("path", "absolute", "link"):
+            ways: dict[str, Callable[[str], str]] = {
+                "path": str,
+                "absolute": partial(os.path.join, self.root),
+                "link": _markdown_link,
+            }
+            written = ways[name]
+            if now.marked:
+                self.page_of("browse").copy_marked(written)
+            else:
+                what = "the link" if name == "link" else "the path"
+                self.copy_text(written(now.path), what=what)
         elif name in ("text", "vector"):
 
             def read(store: InspectedStore) -> str:
@@ -218,6 +171,12 @@ class Menus(Frame):
 
             what = "the text" if name == "text" else "the vector id"
             self.task_manager.read(read, partial(self.copy_text, what=what), group="copy")
+
+    def on_text_selected(self) -> None:
+        """Copy what the mouse selected, as a terminal does."""
+        text = self.screen.get_selected_text()
+        if text:
+            self.copy_text(text, what=count(len(text), "character"))
 
     def copy_text(self, text: str, *, what: str) -> None:
         """Copy a text, and show how; no terminal confirms it."""
@@ -274,15 +233,11 @@ class Menus(Frame):
         path = self.findings.index.moved_to(path) or path
         now = replace(self.action_context(), path=path)
         refused = actions.refusal(actions.find("everywhere", "edit"), now)
-        if refused:
-            self.notify(refused, severity="warning")
-            return
-        if not os.path.lexists(os.path.join(self.root, path)):
-            self.notify(f"{path} is gone: there is nothing to edit", severity="warning")
-            return
-        command = editor_command(self.options.environment)
-        if command.problem:
-            self.notify(command.problem, severity="warning")
+        if not refused and not os.path.lexists(os.path.join(self.root, path)):
+            refused = f"{path} is gone: there is nothing to edit"
+        command = program_for(path, self.options.environment)
+        if refused or command.problem:
+            self.notify(refused or command.problem, severity="warning")
             return
         if command.warning:
             self.notify(command.warning, severity="warning")
@@ -368,113 +323,15 @@ class Menus(Frame):
         )
 
 
-# The command line: what was typed, as a value
+# What is copied, and the editor
 
 
-class Typed(Struct, frozen=True, kw_only=True):
-    """A command that was typed."""
-
-    name: str
-    """The command; "vector" for a number, "path" for a file, "unknown" for what the screen cannot
-    do, "" for nothing."""
-    words: tuple[str, ...] = ()
-    """What follows, without options."""
-    options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Options, without dashes, each with the words behind it."""
-    problem: str = ""
-    """Why it cannot be used; "" where it can."""
-
-    def values(self, option: str) -> tuple[str, ...]:
-        """The words behind an option; none where it is not there."""
-        return self.options.get(option, ())
-
-
-MANY: Final = frozenset({"only", "path", "ours", "theirs", "remove"})
-"""Options of `repair` that take words until the next option."""
-OPTIONS: Final[dict[str, frozenset[str]]] = {
-    "verify": frozenset({"level"}),
-    "sync": frozenset({"full", "forget-missing"}),
-    "search": frozenset(),
-    "show": frozenset(),
-    "ls": frozenset(),
-    "status": frozenset(),
-    "repair": frozenset({"write-files", "plan", "yes", *MANY}),
-    "undo": frozenset({"list"}),
-    "redo": frozenset({"list"}),
-    "add": frozenset(),
-    "help": frozenset(),
-    "quit": frozenset(),
-}
-"""What the screen does itself, and the options that it takes there."""
-ELSEWHERE: Final = frozenset(
-    [
-        "about", "backend", "changes", "compare", "convert", "demo", "duplicates", "embedder",
-        "embeddings", "enrich", "evaluate", "export", "git", "import", "init", "links", "log",
-        "mcp", "mv", "open", "reconstruct", "rm", "serve", "similar", "token", "trust", "tui",
-        "update", "watch",
-    ]
-)  # fmt: skip
-"""Commands of the program that need a terminal of their own."""
-COMPLETIONS: Final = (
-    "verify", "verify --level full", "verify --level deep", "sync", "sync --full",
-    "sync --forget-missing", "search ", "show ", "ls ", "status", "repair", "repair --write-files",
-    "undo", "undo --list", "redo", "add ", "help", "quit",
-)  # fmt: skip
-_SHORT: Final = {"q": "quit", "wq": "quit", "h": "help"}
-
-
-def parse(text: str) -> Typed:
-    """A line that was typed as a command, with or without the program's name in front."""
-    try:
-        words = shlex.split(text)
-    except ValueError as error:
-        first, _, query = text.strip().removeprefix("filestore ").partition(" ")
-        if first == "search":
-            # Words of a language have apostrophes.
-            return Typed(name="search", words=(query.strip(),))
-        return Typed(name="unknown", problem=str(error).lower())
-    if words[:1] == ["filestore"]:
-        words = words[1:]
-    if not words:
-        return Typed(name="")
-    first, rest = _SHORT.get(words[0], words[0]), words[1:]
-    if first.isdecimal() and first.isascii() and not rest:
-        return Typed(name="vector", words=(first,))
-    if first in OPTIONS:
-        return _command(first, rest)
-    if first in ELSEWHERE:
-        return Typed(name="unknown", problem=f"'filestore {first}' runs in a terminal, not here")
-    if not rest and "/" in first:
-        return Typed(name="path", words=(first,))
-    hint = did_you_mean(first, [*OPTIONS, *sorted(ELSEWHERE)]) or "; ? shows the keys"
-    return Typed(name="unknown", problem=f"no command is called {first}{hint}")
-
-
-def _command(name: str, rest: list[str]) -> Typed:
-    if name == "search":
-        # A query may well begin with a dash.
-        return Typed(name=name, words=(" ".join(rest),) if rest else ())
-    words: list[str] = []
-    options: dict[str, tuple[str, ...]] = {}
-    last = ""
-    for word in rest:
-        if word.startswith("--"):
-            last, _, value = word[2:].partition("=")
-            last = "write-files" if last == "truth" else last
-            options[last] = (*options.get(last, ()), *([value] if value else ()))
-        elif last in MANY or last == "level":
-            options[last] = (*options[last], word)
-        else:
-            words.append(word)
-    unknown = [option for option in options if option not in OPTIONS[name]]
-    if unknown:
-        hint = did_you_mean(unknown[0], [f"--{one}" for one in sorted(OPTIONS[name])])
-        return Typed(name=name, problem=f"{name} has no --{unknown[0]} here{hint}")
-    words += options.get("level", ())
-    return Typed(name=name, words=tuple(words), options=options)
-
-
-# The editor
+def _markdown_link(path: str) -> str:
+    """A link to a file, from the root of the store, as every reader of Markdown takes it."""
+    title = os.path.splitext(os.path.basename(path))[0]
+    for sign in "\\[]":
+        title = title.replace(sign, f"\\{sign}")
+    return f"[{title}]({quote(path, errors='surrogateescape')})"
 
 
 def _editing(words: tuple[str, ...], path: str, line: int) -> tuple[str, ...]:

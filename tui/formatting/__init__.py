@@ -9,16 +9,19 @@ import re
 import shlex
 from collections.abc import Iterable, Sequence
 from itertools import groupby
-from typing import Final, Literal, get_args
+from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from msgspec import Struct
 
 # The functions, not the modules of the same names that the package also has.
 from filestore.browse import safe_text, shown_path
 
+if TYPE_CHECKING:
+    from filestore import FilestoreError
+
 Role = Literal[
     "text", "title", "quiet", "good", "note", "warning", "error", "key", "mark", "match",
-    "added", "removed", "hunk",
+    "added", "removed", "hunk", "heading", "code", "emphasis", "link",
     "hue0", "hue1", "hue2", "hue3", "hue4", "hue5", "hue6", "hue7",
 ]  # fmt: skip
 """The role of a span; the theme gives it a style, and shape shows it too, never colour
@@ -32,6 +35,10 @@ class Span(Struct, frozen=True):
 
     text: str
     role: Role = "text"
+    line: int = 0
+    """Of the file that is shown, in which it begins; 0 for none."""
+    leads_to: str | tuple[str, int] = ""
+    """A link as it is written, or a file and its line; "" for nowhere."""
 
 
 Line = tuple[Span, ...]
@@ -68,6 +75,23 @@ def arrow(*, is_open: bool, ascii_only: bool) -> str:
     if ascii_only:
         return "- " if is_open else "+ "
     return "▾ " if is_open else "▸ "
+
+
+def error_lines(
+    error: "FilestoreError", role: Role = "error", *, is_whole: bool = False
+) -> list[Line]:
+    """What went wrong, what to do about it, and where it is whole all the rest."""
+    lines = [line(shown_path(one), role) for one in error.message.splitlines() or [""]]
+    for number, remedy in enumerate(error.remedy.splitlines()):
+        lines.append((Span("     " if number else "try: ", "quiet"), span(remedy)))
+    if is_whole and error.detail:
+        lines += [(), *(line(one, "quiet") for one in error.detail.splitlines())]
+    return lines
+
+
+def more_lines(total: int, shown: int) -> list[Line]:
+    """Below the first ones of a longer list."""
+    return [line(f"  … {total - shown:,} more", "quiet")] if total > shown else []
 
 
 def cut(text: str, length: int) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 # The function, not the module of the same name that the package also has.
 from filestore.browse import safe_text, shown_path
-from tui.formatting import Line, Role, Span, count, cut, field, line, one_line, span
+from tui.formatting import Line, Role, Span, count, cut, field, line, more_lines, one_line, span
 from tui.formatting.findings import SEVERITY, severity_span
 from tui.formatting.rows import (
     MOST_PLACE,
@@ -21,7 +21,7 @@ from tui.formatting.rows import (
 )
 
 if TYPE_CHECKING:
-    from filestore import FilestoreError, Finding
+    from filestore import Finding
     from filestore.browse import About, AboutResource, Family, Links, Row
 
 FIRST_PART: Final = 64 * 1024
@@ -100,12 +100,10 @@ def problem_lines(about: "About") -> list[Line]:
     return [line(about.problem, "error"), ()] if about.problem else []
 
 
-def text_lines(text: str, *, whole: bool = False) -> list[Line]:
-    """A text as it is, line by line; of a long one the first part, unless the whole is wanted."""
-    shown = text if whole else first_part(text)
-    shown = safe_text(shown.replace("\r\n", "\n").expandtabs(4))
-    lines: list[Line] = [(Span(one),) for one in shown.removesuffix("\n").split("\n")]
-    return lines if whole else lines + more_lines(text)
+def text_lines(text: str) -> list[Line]:
+    """A text as it is, line by line."""
+    shown = safe_text(text.replace("\r\n", "\n").expandtabs(4)).removesuffix("\n")
+    return [(Span(one, line=number),) for number, one in enumerate(shown.split("\n"), start=1)]
 
 
 def first_part(text: str) -> str:
@@ -116,20 +114,19 @@ def first_part(text: str) -> str:
     return text[: end if end > 0 else FIRST_PART]
 
 
-def more_lines(text: str) -> list[Line]:
+def hidden_lines(text: str) -> list[Line]:
     """Shown below the first part of a longer text."""
     hidden = len(text) - len(first_part(text))
     if not hidden:
         return []
-    more = f"… {count(hidden, 'character')} more: press o for the whole file"
-    return [(), line(more, "warning")]
+    return [(), line(f"… {count(hidden, 'character')} more: press o for the whole file", "warning")]
 
 
 def raw_lines(about: "About") -> list[Line]:
     """The whole file as it is on disk."""
     if about.kind == "document" and not about.raw:
         return [line("This file is no text: t shows what was read of it.", "quiet")]
-    lines = text_lines(about.raw, whole=True)
+    lines = text_lines(about.raw)
     if about.raw_cut:
         lines += [(), line("… the file is longer: e opens it in an editor", "warning")]
     return lines
@@ -152,7 +149,7 @@ def fact_lines(about: "About", family: "Family | None" = None) -> list[Line]:
     document = about.record.get("document") or {}
     if family is None:
         made_of = [line(f"  {shown_path(one.path)}") for one in about.children[:MOST_RELATIVES]]
-        made_of += _more(about.children)
+        made_of += more_lines(len(about.children), MOST_RELATIVES)
     else:
         made_of = _relatives(family.children)
     parts = (
@@ -180,8 +177,7 @@ def _provenance(about: "About") -> list[Line]:
         lines.append(field("sections", f"{len(about.sections):,}"))
         lines.append((span(f"{'state':<11}", "quiet"), *_state(about)))
         return lines
-    known = shown_path(about.source) if about.source else "none known"
-    lines = [field("source", known)]
+    lines = [field("source", shown_path(about.source) if about.source else "none known")]
     if about.pages:
         lines.append(field("pages", pages_words(about.pages)))
     if about.headings:
@@ -212,8 +208,7 @@ def _vectors(about: "About") -> list[Line]:
         lines.append(
             field(what, f"{vector.id}  {norm}  {when}", "text" if vector.embedded else "warning")
         )
-    if len(about.vectors) > MOST_LISTED:
-        lines.append(field("", f"… {len(about.vectors) - MOST_LISTED:,} more", "quiet"))
+    lines += more_lines(len(about.vectors), MOST_LISTED)
     if not about.vectors:
         lines.append(field("vectors", "none: nothing of this file is indexed", "warning"))
     return lines
@@ -265,14 +260,24 @@ def resource_lines(
     return lines
 
 
-def folder_lines(row: "AboutResource", found: Mapping[str, int]) -> list[Line]:
-    """What is known of a folder."""
+def resource_head(about: "AboutResource", found: Mapping[str, int], what: str) -> list[Line]:
+    """Above a resource, or a folder: how many chunks or documents, and what drifted."""
+    source = f"  {shown_path(about.source)}" if about.source else ""
     return [
-        line(shown_path(row.resource), "title"),
-        (),
-        field("documents", f"{row.chunks:,}"),
-        (span(f"{'drift':<11}", "quiet"), *(severity_marks(found) or line("none known", "good"))),
+        line(shown_path(about.resource) or "(no resource)", "title"),
+        (span(count(about.chunks, what)), span(f"{source}  ", "quiet"), *severity_marks(found)),
     ]
+
+
+def rule_line(path: str, width: int) -> Line:
+    """Between the chunks of a text that is read as a whole."""
+    name = shown_path(path.rpartition("/")[2])
+    return (Span("", "quiet"), span(f"── {name} {'─' * max(width - len(name) - 4, 0)}", "quiet"))
+
+
+def left_line(chunks: int) -> Line:
+    """Below the first chunks of a longer text."""
+    return line(f"… {count(chunks, 'chunk')} more: l opens the list of them", "warning")
 
 
 def place_line(about: "About", part: int | None) -> Line | None:
@@ -304,10 +309,11 @@ def link_lines(found: "Links") -> list[Line]:
             other = one.target if title == "Links" else one.path
             where = f"  :{one.line}" if one.line else ""
             state = () if one.state == "there" else (span(f"  {one.state}", "warning"),)
-            lines.append((Span("  "), span(shown_path(other)), Span(where, "quiet"), *state))
-        if len(links) > _MOST_LINKS:
-            lines.append(line(f"  … {len(links) - _MOST_LINKS:,} more", "quiet"))
-        lines.append(())
+            # A link to here is gone to at its line, one from here to its file.
+            to = (str(other), 0 if title == "Links" else one.line or 0)
+            name = Span(one_line(shown_path(other)), leads_to="" if state else to)
+            lines.append((Span("  "), name, Span(where, "quiet"), *state))
+        lines += [*more_lines(len(links), _MOST_LINKS), ()]
     return lines
 
 
@@ -345,28 +351,15 @@ def _relatives(nodes: "Sequence[Row]") -> list[Line]:
     lines: list[Line] = []
     for node in nodes[:MOST_RELATIVES]:
         title = (span(f"  {cut(node.title, 60)}", "quiet"),) if node.title else ()
-        lines.append((Span("  "), *state_spans(node), span(shown_path(node.path)), *title))
-    return lines + _more(nodes)
-
-
-def _more(all_of_them: Sequence[object]) -> list[Line]:
-    hidden = len(all_of_them) - MOST_RELATIVES
-    return [line(f"  … {hidden:,} more", "quiet")] if hidden > 0 else []
+        name = Span(one_line(shown_path(node.path)), leads_to=(node.path, 0))
+        lines.append((Span("  "), *state_spans(node), name, *title))
+    return lines + more_lines(len(nodes), MOST_RELATIVES)
 
 
 def moved_lines(found: Sequence["Finding"], path: str = "") -> list[Line]:
     """Where a file is now that the catalog has under another path."""
     moved = (one for one in found if one.code == "moved" and one.path != path)
     return [line(f"it is {shown_path(one.path)} now", "warning") for one in moved]
-
-
-def error_lines(error: "FilestoreError", found: Sequence["Finding"] = ()) -> list[Line]:
-    """What went wrong, and what to do about it."""
-    lines = [line(shown_path(error.message), "error")]
-    if error.remedy:
-        lines.append((Span("try: ", "quiet"), span(error.remedy)))
-    lines += moved_lines(found)
-    return [*lines, (), *finding_lines(found)] if found else lines
 
 
 def neighbours_title(state: str) -> Line:

@@ -16,8 +16,8 @@ from filestore.browse import CHUNKS, LEFT_BY_STATS, StorePath, Tree, not_checked
 from tui.formatting import Line, Role, Span, arrow, count, cut, field, line, one_line, span
 
 if TYPE_CHECKING:
-    from filestore import FilestoreError, Finding
-    from filestore.browse import Evidence, Neighbour, SideChoice, Sides
+    from filestore import Finding
+    from filestore.browse import Evidence, Neighbour, Side, SideChoice, Sides
 
 SEVERITY: Final[Mapping[str, tuple[str, str, Role]]] = {
     "E": ("x", "error", "error"),
@@ -45,7 +45,6 @@ _MOST_DETAIL: Final = 400
 _SAME: Final[tuple[str, Role]] = (" ", "text")
 _HASH_LENGTH: Final = 16
 """As much of a hash as a person compares."""
-_EIGHTHS: Final = " ▏▎▍▌▋▊▉"
 _SAME_COSINE: Final = 0.0005
 """Smaller differences do not show in three digits."""
 
@@ -62,24 +61,6 @@ def place_of(path: str, tree: Tree = CHUNKS) -> str:
     return shown_path(below) or "the whole store"
 
 
-def drift_bar(
-    found: Mapping[str, int], total: int, *, width: int = 5, ascii_only: bool = False
-) -> Line:
-    """How much of something drifted, as wide as is asked; nothing where nothing did."""
-    drifted = sum(found.get(severity, 0) for severity in "EW")
-    if not drifted:
-        return ()
-    # What is more than nothing is never invisible.
-    eighths = max(round(width * 8 * drifted / max(total, drifted)), 1)
-    full, rest = divmod(eighths, 8)
-    drawn = "█" * full + (_EIGHTHS[rest] if rest else "")
-    if ascii_only:
-        drawn = "#" * max(round(eighths / 8), 1)
-    frame = ("[", "]") if ascii_only else ("▕", "▏")
-    role = SEVERITY["E" if found.get("E") else "W"][2]
-    return Span(frame[0], "quiet"), Span(f"{drawn:<{width}}", role), Span(frame[1], "quiet")
-
-
 # Rows
 
 
@@ -90,7 +71,7 @@ def finding_line(
 
     Args:
         finding: The finding.
-        in_group: Whether it is below its code, which then is not repeated.
+        in_group: Whether it is below its code, which then is not repeated, nor is the severity.
         from_before: Whether the running verification has not reported it.
         tree: Of the store.
     """
@@ -100,7 +81,7 @@ def finding_line(
     if from_before:
         about = [Span(one.text, "quiet") for one in about] + [Span("  (from before)", "quiet")]
     if in_group:
-        return (Span("  "), severity_span(finding.severity, word=False), Span(" "), *about)
+        return (Span("    "), *about)
     return (severity_span(finding.severity), span(f" {finding.code}  ", "key"), *about)
 
 
@@ -118,9 +99,9 @@ def group_line(
     """
     message = [
         Span(arrow(is_open=is_open, ascii_only=ascii_only), "key"),
-        severity_span(first.severity),
-        span(f" {first.code} ", "title"),
-        Span(f" {members:,} "),
+        severity_span(first.severity, word=False),
+        span(f" {first.code}", "title"),
+        Span(f"  {members:,} "),
     ]
     if marked:
         message.append(Span(f" {marked:,} marked ", "mark"))
@@ -158,13 +139,14 @@ def counts_line(by_severity: Mapping[str, int], *, marked: int) -> Line:
     return tuple(message)
 
 
-def looked_line(coverage: Coverage, *, found: int, clean: bool | None) -> Line:
+def looked_line(coverage: Coverage, *, found: int, clean: bool | None, notes: int = 0) -> Line:
     """The last check: when, how thorough, with what result.
 
     Args:
         coverage: The check.
         found: How many findings there are.
         clean: Whether the store is clean, accepted findings excluded; None while unknown.
+        notes: How many of them are notes, which the number of the page leaves out, too.
     """
     level = coverage.level
     if not level:
@@ -175,7 +157,9 @@ def looked_line(coverage: Coverage, *, found: int, clean: bool | None) -> Line:
         words = f"a {level} verification was stopped{when}"
         so_far = count(found, "finding") if found else "nothing found"
         return line(f"{words}: {so_far} so far, incomplete", "warning")
-    outcome = Span(count(found, "finding"), "warning")
+    parts = [count(found - notes, "finding")] if found > notes else []
+    parts += [count(notes, "note")] if notes else []
+    outcome = Span(", ".join(parts), "warning")
     if not found:
         outcome = Span("clean", "good")
     elif clean:
@@ -331,12 +315,6 @@ def _cosine(value: float | None) -> str:
     return f"{value:5.3f}" if value is not None else "  -  "
 
 
-def problem_lines(error: "FilestoreError") -> list[Line]:
-    """Why something could not be shown."""
-    lines: list[Line] = [(), line(error.message, "warning")]
-    return [*lines, line(f"try: {error.remedy}", "quiet")] if error.remedy else lines
-
-
 Mark = Literal["", "<", ">", "|"]
 
 MOST_ALIGNED: Final = 4_000
@@ -414,15 +392,28 @@ def stacked_lines(rows: Sequence[Facing]) -> list[Line]:
 SIDES: Final = {
     "left": ("ours", "remove-other"),
     "right": ("theirs", "remove-this"),
-    "both": ("keep-both",),
+    "both": ("keep-both", "both"),
 }
 """What a side means: of two copies, to take one is to remove the other."""
 BASE_TITLE: Final = "the common ancestor; b shows both sides again"
+HUNKS: Final[dict[str, "Side"]] = {
+    "left": "ours",
+    "right": "theirs",
+    "both": "both",
+    "keep": "keep",
+}
+"""What a key chooses in one conflict of several."""
 KEYS: Final = {"left": "1", "right": "2", "both": "3"}
 
 
-def sides_title(sides: "Sides") -> Line:
-    """What there is to choose from."""
+def sides_title(sides: "Sides", hunk: int = 0) -> Line:
+    """What there is to choose from: both versions of a file, or one conflict of several."""
+    if 1 < len(sides.hunks) > hunk:
+        first, last = sides.hunks[hunk].lines
+        return (
+            span(f"conflict {hunk + 1} of {len(sides.hunks)}, lines {first}-{last}  ", "title"),
+            span(shown_path(sides.path), "quiet"),
+        )
     and_other = f" and {shown_path(sides.other)}" if sides.other else ""
     return (
         span(f"{CODES[sides.code].sides}  ", "title"),
@@ -432,15 +423,23 @@ def sides_title(sides: "Sides") -> Line:
 
 def wanted_side(sides: "Sides", side: str) -> "SideChoice | None":
     """The choice of a side; None where it is none."""
-    names = SIDES.get(side, ())
-    return next((choice for choice in sides.choices if choice.name in names), None)
+    return next((one for one in sides.choices if one.name in SIDES.get(side, ())), None)
+
+
+def _key_line(*pairs: tuple[str, str]) -> Line:
+    return tuple(one for key, words in pairs for one in (span(key, "key"), span(words)))
 
 
 def choice_lines(sides: "Sides") -> list[Line]:
     """The keys, what each does, and the command that does the same."""
     found: list[Line] = []
+    is_many = len(sides.hunks) > 1
+    if is_many:
+        words = ("1  ", "our side"), ("  2  ", "their side"), ("  3  ", "both, ours first")
+        found.append(_key_line(*words, ("  4  ", "leave it")))
+        found.append(_key_line(("<  ", "our side of all that are left"), ("  >  ", "theirs")))
     for side, key in KEYS.items():
-        choice = wanted_side(sides, side)
+        choice = None if is_many else wanted_side(sides, side)
         if choice is not None:
             label = choice.label
             if sides.code == "duplicate" and side != "both":

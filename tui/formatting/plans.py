@@ -9,7 +9,7 @@ from typing import Final
 
 from filestore import Plan, Step
 from filestore.browse import CHUNKS, KINDS, Left, shown_path
-from tui.formatting import Line, Role, all_quoted, count, field, line, span
+from tui.formatting import Line, Role, Span, all_quoted, arrow, count, field, line, span
 from tui.formatting.findings import diff_lines
 
 CHOICES: Final[Mapping[str, str]] = {
@@ -17,6 +17,7 @@ CHOICES: Final[Mapping[str, str]] = {
     "take-ours": "--ours",
     "resolve-theirs": "--theirs",
     "take-theirs": "--theirs",
+    "take-hunks": "--hunks",
     "remove-duplicate": "--remove",
 }
 """Kinds of steps that a person asks for by naming the file, with the option that names it."""
@@ -152,7 +153,6 @@ def plan_line(plan: Plan, *, about: str, stale: str) -> Line:
         span(f"plan for {about}", "title"),
         span(f"  {count(len(plan.steps), 'step')}"),
         *((span(f"  {len(plan.left):,} left for you", "warning"),) if plan.left else ()),
-        span(f"  looked {plan.level}, generation {plan.generation:,}", "quiet"),
         span(f"  t {files}", "quiet"),
     ]
     return (
@@ -172,15 +172,16 @@ def box(chosen: int, total: int) -> str:
     return "[x]" if chosen == total else "[-]"
 
 
-def kind_line(kind: str, *, chosen: int, total: int, is_open: bool) -> Line:
+def kind_line(
+    kind: str, *, chosen: int, total: int, is_open: bool, ascii_only: bool = False
+) -> Line:
     """The row above the steps of one kind."""
     texts = KINDS[kind]
-    numbers = f"{chosen:,} of {total:,}"
     return (
-        span(f"{'v' if is_open else '>'} ", "quiet"),
+        Span(arrow(is_open=is_open, ascii_only=ascii_only), "quiet"),
         span(f"{box(chosen, total)} ", "key"),
         span(texts.title, "title"),
-        span(f"  {numbers}"),
+        span(f"  {chosen:,} of {total:,}"),
         *((span("  writes files", "warning"),) if texts.truth else ()),
     )
 
@@ -189,7 +190,7 @@ def step_line(step: Step, *, is_chosen: bool) -> Line:
     """The row of one step."""
     and_other = "stays in" if step.kind == "remove-duplicate" else "from"
     return (
-        span("  "),
+        span("    "),
         span(f"{box(int(is_chosen), 1)} ", "key"),
         span(shown_path(step.path)),
         *((span(f"  {and_other} {shown_path(step.other)}", "quiet"),) if step.other else ()),
@@ -198,17 +199,17 @@ def step_line(step: Step, *, is_chosen: bool) -> Line:
     )
 
 
-def left_heading(total: int, *, is_open: bool) -> Line:
+def left_heading(total: int, *, is_open: bool, ascii_only: bool = False) -> Line:
     """The row above what no step repairs."""
-    mark = "v" if is_open else ">"
-    return (span(f"{mark} ", "quiet"), span("left for you", "title"), span(f"  {total:,}"))
+    sign = Span(arrow(is_open=is_open, ascii_only=ascii_only), "quiet")
+    return (sign, span("left for you", "title"), span(f"  {total:,}"))
 
 
 def left_line(left: Left) -> Line:
     """The row of a finding that no step repairs."""
     finding = left.finding
     return (
-        span(f"  {finding.severity} ", "error" if finding.severity == "E" else "warning"),
+        span(f"    {finding.severity} ", "error" if finding.severity == "E" else "warning"),
         span(f"{finding.code}  "),
         span(shown_path(finding.path)),
     )
@@ -277,14 +278,15 @@ def kind_lines(kind: str, steps: Sequence[Step], *, chosen: int) -> list[Line]:
         gone = f", {removed:,} removed" if removed else ""
         writes = f"{count(written, 'file')}{gone}"
         writes = writes if written or removed else "files, known only when it is done"
-    found = [
+    return [
         line(texts.title, "title"),
         line(f"{chosen:,} of {count(len(steps), 'step')} chosen", "quiet"),
         field("writes", writes),
         field("reads", f"{sum(step.read_bytes for step in steps):,} bytes"),
         field("repairs", ", ".join(dict.fromkeys(code for step in steps for code in step.codes))),
+        line(""),
+        line("space chooses all of them, or none; enter opens or closes the group"),
     ]
-    return [*found, line(""), line("space chooses all of them, or none; enter closes the group")]
 
 
 def left_lines(left: Left) -> list[Line]:
@@ -326,7 +328,8 @@ def commands(
     named: dict[str, list[str]] = {}
     for step in steps:
         if step.kind in CHOICES:
-            named.setdefault(CHOICES[step.kind], []).append(step.path)
+            sides = f"{','.join(step.sides)}:" if step.kind == "take-hunks" else ""
+            named.setdefault(CHOICES[step.kind], []).append(sides + step.path)
     options = "".join(f" {option} {all_quoted(paths)}" for option, paths in named.items())
     found = [f"repair{options}"] if named else []
     if (

@@ -10,21 +10,21 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Literal
 
-from filestore import FilestoreError
 from filestore.browse import KINDS, shown_path
-from tui.formatting import Line, Role, Span, count, field, line, one_line, shortened, span
+from tui.formatting import Line, Role, Span, count, field, line, more_lines, shortened, span
 from tui.formatting.findings import diff_lines
-from tui.formatting.rows import summaries
 
 if TYPE_CHECKING:
-    from filestore import AddReport, FilestoreError, Finding, RepairReport, SyncReport, UndoResult
-    from filestore.browse import EnrichPlan, EnrichReport, Group, Move
+    from filestore import FilestoreError, Finding, RepairReport, SyncReport, UndoResult
+    from filestore.browse import Group
 
 Side = Literal["before", "after"]
 Fate = Literal["comes back", "goes", "changes"]
 
 _SHOWN: Final = 200
 """Paths that are named; the rest is counted."""
+MOST_PRINTED: Final = 1_000
+"""Lines of a command in its panel."""
 _CHANGED: Final[dict[Side, str]] = {"before": "changed back", "after": "changed again"}
 _DONE: Final[dict[Side, tuple[str, str]]] = {
     "before": ("undone", "U redoes it"),
@@ -51,7 +51,7 @@ def report_lines(report: "RepairReport", *, store: str = "") -> list[Line]:
         for step, why in report.skipped[:_SHOWN]:
             named = why if why.startswith(step.path) else f"{shown_path(step.path)}: {why}"
             found.append(line(f"  {named}"))
-        found += _more(len(report.skipped))
+        found += more_lines(len(report.skipped), _SHOWN)
     left = [finding for finding in report.remaining if finding.severity != "I"]
     if left:
         numbers: dict[str, list[Finding]] = {}
@@ -70,13 +70,6 @@ def report_lines(report: "RepairReport", *, store: str = "") -> list[Line]:
     return found
 
 
-def report_summary(report: "RepairReport") -> str:
-    """The same in a few words."""
-    skipped = f", {len(report.skipped):,} skipped" if report.skipped else ""
-    kept = f"; u undoes {report.undo}" if report.undo else ""
-    return f"applied {count(len(report.applied), 'step')}{skipped}{kept}"
-
-
 def _embedded(embedded: int, known: int, problem: "FilestoreError | None") -> list[Line]:
     found = [line(f"embedded {count(embedded, 'text')} ({known:,} from cache)")]
     if problem is not None:
@@ -85,12 +78,8 @@ def _embedded(embedded: int, known: int, problem: "FilestoreError | None") -> li
     return found
 
 
-def _more(total: int) -> list[Line]:
-    return [line(f"  … and {total - _SHOWN:,} more", "quiet")] if total > _SHOWN else []
-
-
 def sync_summary(report: "SyncReport") -> str:
-    """The same in a few words."""
+    """What a sync did, in a few words."""
     left = sum(finding.severity != "I" for finding in report.remaining)
     repaired = len(report.applied)
     done = f"{count(repaired, 'finding')} repaired" if repaired else "nothing to do"
@@ -110,34 +99,15 @@ def undo_lines(result: "UndoResult | None", *, side: Side) -> list[Line]:
         (result.removed, "removed"),
     )
     parts = [f"{count(number, 'file')} {became}" for number, became in numbers if number]
-    found = [
-        line(message, "title"),
-        line(", ".join(parts) or "its files were already like that"),
-    ]
+    found = [line(message, "title"), line(", ".join(parts) or "its files were already like that")]
     found += [line(f"  {shown_path(path)}") for path in result.paths[:_SHOWN]]
-    found += _more(len(result.paths))
+    found += more_lines(len(result.paths), _SHOWN)
     found += _embedded(result.embedded, result.reused, result.problem)
     found += [line(""), line(makes, "note")]
     if result.differing:
         message = f"{count(len(result.differing), 'file')} as before the repair, with its findings"
         found.append(line(f"{message}: see Verify", "note"))
     return found
-
-
-def undo_summary(result: "UndoResult | None", *, side: Side) -> str:
-    """The same in a few words."""
-    word, makes = _DONE[side]
-    if result is None:
-        return f"nothing to be {word}"
-    return f"{word}: {result.identifier}, {count(len(result.paths), 'file')}; {makes}"
-
-
-def refusal_lines(error: "FilestoreError") -> list[Line]:
-    """Why something was not done, all of it, and what to do."""
-    head, *rest = error.message.splitlines() or [""]
-    found = [line(head, "error"), *(line(text) for text in rest), line("")]
-    found += [line(text) for text in error.remedy.splitlines()]
-    return [*found, *(line(text, "quiet") for text in error.detail.splitlines())]
 
 
 # The changes that can be undone and redone
@@ -197,7 +167,7 @@ def file_change_lines(files: Sequence[tuple[str, Fate]]) -> list[Line]:
         (span(f"  {fate:<10}  ", _FATES[fate]), span(shown_path(path)))
         for path, fate in files[:_SHOWN]
     ]
-    return found + _more(len(files))
+    return found + more_lines(len(files), _SHOWN)
 
 
 def undo_scope(group: "Group", side: Side) -> str:
@@ -217,88 +187,6 @@ def undo_scope(group: "Group", side: Side) -> str:
     # How far a change came that broke off, only the files themselves show.
     limit = "up to " if parts and group.state == "broken off" else ""
     return f"{word} {group.id}: {limit}{', '.join(parts) or 'no file'}"
-
-
-def move_scope(move: "Move") -> str:
-    """What a move does, in one sentence."""
-    links = f"{count(move.links, 'link')} in {count(len(move.relinked), 'file')}"
-    return f"move {move.path} to {move.to}: {links} written otherwise"
-
-
-def move_lines(move: "Move") -> list[Line]:
-    """Which links a move writes otherwise, and what stays."""
-    found = [shown for one in move.relinked[:_SHOWN] for shown in diff_lines(one.diff)]
-    stays = (f"{shown_path(one.path)}: {one.reason}" for one in move.left[:_SHOWN])
-    return [*found, *_more(len(move.relinked)), *(line(text, "warning") for text in stays)]
-
-
-_KEPT_SHOWN: Final = 10
-
-
-def has_work(plan: "EnrichPlan") -> bool:
-    """Whether anything would be made or removed."""
-    return bool(plan.questions or plan.summaries or plan.removed)
-
-
-def nothing_to_do(plan: "EnrichPlan", *, refresh: bool) -> str:
-    """Why nothing is asked."""
-    kept = f"; {count(len(plan.kept), 'file')} kept as edited by hand" if plan.kept else ""
-    return f"{'nothing is out of date' if refresh else 'everything is made already'}{kept}"
-
-
-def scope(plan: "EnrichPlan") -> str:
-    """How much would be made."""
-    return f"{plan.lines} for {count(plan.questions, 'text')}, {summaries(plan.summaries)}"
-
-
-def plan_lines(plan: "EnrichPlan") -> list[Line]:
-    """What it costs, who makes it, what stays."""
-    lines = [
-        field("price", price(plan), "note" if plan.is_free else "warning"),
-        field("generator", plan.generator),
-    ]
-    if plan.from_cache:
-        lines.append(field("known", f"{plan.from_cache:,} of them, from cache"))
-    if plan.removed:
-        lines.append(field("removed", summaries(plan.removed)))
-    for one in plan.kept[:_KEPT_SHOWN]:
-        lines.append(field("kept", f"{shown_path(one.path)}: {one.reason}"))
-    if len(plan.kept) > _KEPT_SHOWN:
-        lines.append(field("", f"… {len(plan.kept) - _KEPT_SHOWN:,} more", "quiet"))
-    lines += [line(note, "warning") for note in plan.notes]
-    return [*lines, line("files are backed up first: undo takes all of it back", "note")]
-
-
-def price(plan: "EnrichPlan") -> str:
-    """What it costs, as far as anybody can know."""
-    if plan.is_free:
-        return "runs here: costs nothing"
-    tokens = f"about {plan.tokens_in:,} tokens in, at most {plan.tokens_out:,} out"
-    if plan.cost is None:
-        return f"{tokens}; no price is set: price_in, price_out under [generator]"
-    return f"{plan.cost:,.2f} by the prices in filestore.toml; {tokens}"
-
-
-def summary(report: "EnrichReport") -> str:
-    """What was done, in a few words."""
-    removed = f", {report.removed:,} removed" if report.removed else ""
-    kept = f", {len(report.kept):,} kept as edited by hand" if report.kept else ""
-    undo = f"; u undoes {report.undo}" if report.undo else ""
-    tokens = f"; {report.tokens:,} tokens" if report.tokens else ""
-    made = f"{report.lines} in {count(report.questions, 'file')}"
-    return f"{made}, {summaries(report.summaries)} written{removed}{kept}{tokens}{undo}"
-
-
-def failure(report: "EnrichReport") -> FilestoreError:
-    """What was not made, and why."""
-    named: Sequence[str] = [
-        f"{one['path']} ({one['kind']}): {one['error']}" for one in report.failed
-    ]
-    return FilestoreError(
-        f"{count(len(named), 'text')} failed: {named[0]}",
-        remedy="enrich again: what was made is kept",
-        detail="\n".join(named),
-    )
 
 
 PAGES: Final = (("browse", "1 Browse"), ("verify", "2 Verify"), ("repair", "3 Repair"))
@@ -361,35 +249,6 @@ def task_lines(
     return lines
 
 
-def help_lines(keys: str, meaning: str, command: str) -> list[Line]:
-    """Keys, what they do, and below it the command line or why there is none."""
-    first: Line = (span(f"  {keys:<14}", "key"), span(meaning))
-    return [first, (Span(f"  {'':<14}", "quiet"), span(command, "quiet"))] if command else [first]
-
-
-def error_lines(error: "FilestoreError") -> list[Line]:
-    """What went wrong and what to do about it."""
-    lines = [line(shown_path(error.message), "error")]
-    if error.remedy:
-        lines += [(), (Span("try  ", "quiet"), span(error.remedy, "title"))]
-    if error.detail:
-        lines += [(), *(line(one, "quiet") for one in error.detail.splitlines())]
-    return lines
-
-
-def start_lines(error: "FilestoreError", *, absent: bool) -> list[Line]:
-    """Shown where no store can be opened.
-
-    Args:
-        error: Why it cannot be opened.
-        absent: Whether there is no store at all, so that one can be made.
-    """
-    lines = error_lines(error)
-    if absent:
-        lines += [(), line("n  make a store here", "key"), line("x  open the example", "key")]
-    return [*lines, (), line("r  try again", "key"), line("q  quit", "key")]
-
-
 def log_lines(entries: Sequence[tuple[float, str]]) -> list[Line]:
     """The command lines of what was done, oldest first."""
     if not entries:
@@ -402,16 +261,17 @@ def clock(at: float) -> str:
     return time.strftime("%H:%M:%S", time.localtime(at))
 
 
-def add_summary(report: "AddReport") -> str:
-    """What became of the documents that were added, in a few words."""
-    counts = Counter(outcome.status for outcome in report.outcomes)
-    parts = [f"{number:,} {one_line(status)}" for status, number in counts.items()]
-    return ", ".join(parts) or "nothing was added"
+def printed_lines(printed: Sequence[str]) -> list[Line]:
+    """What a command printed, the end of it."""
+    left = len(printed) - MOST_PRINTED
+    head = [line(f"… {left:,} lines before; y copies them all", "quiet")] if left > 0 else []
+    return [*head, *map(line, list(printed)[-MOST_PRINTED:])]
 
 
-def add_errors(report: "AddReport") -> "list[tuple[str, FilestoreError]]":
-    """What could not be added: the source or document, and why."""
-    found = [
-        (outcome.source, outcome.error) for outcome in report.outcomes if outcome.error is not None
-    ]
-    return found + [failure for outcome in report.outcomes for failure in outcome.failures]
+def run_lines(printed: Sequence[str], progress: Line, outcome: str) -> list[Line]:
+    """A command in its panel: what it printed, and how far it is or how it ended."""
+    if outcome:
+        role: Role = "good" if outcome == "done" else "warning"
+        return [*printed_lines(printed), (), line(outcome, role)]
+    going = [(), progress, line("x stops it; esc leaves it running, w shows it", "quiet")]
+    return [*printed_lines(printed), *going]

@@ -3,22 +3,22 @@
 One rule: what is wrong with a row says so with a sign and a word, never by colour alone.
 """
 
+import re
+import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, field
 
 from filestore import Finding
-from filestore.browse import CHUNKS, CatalogNewerError, Row, StorePath, Tree, shown_path
-from tui.formatting import Line, Role, Span, arrow, count, cut, line, span
-from tui.formatting.findings import SEVERITY, drift_bar, place_of
+from filestore.browse import CHUNKS, CatalogNewerError, Measure, Row, StorePath, Tree, shown_path
+from tui.formatting import Line, Role, Span, arrow, count, cut, error_lines, line, span
+from tui.formatting.findings import SEVERITY, place_of
 
 if TYPE_CHECKING:
     from filestore import FilestoreError
     from filestore.browse import Family, Neighbour
 
-MOST_TITLE: Final = 40
-"""Characters of a title in a row."""
 MOST_PLACE: Final = 60
 """Characters of the headings above a text in its row."""
 _NOTHING: Final[Mapping[str, str]] = {
@@ -28,6 +28,8 @@ _NOTHING: Final[Mapping[str, str]] = {
 }
 """Why there is nothing to show."""
 _INDENT: Final = "  "
+_LETTERS: Final = re.compile(r"[\W_]+")
+_CHUNK: Final = re.compile(r"\A(?:chunk|summary)\d+-")
 _MOST_INDENTS: Final = 8
 """Folders deeper than this are not indented further: no room would be left."""
 _MOST_LEVELS: Final = 12
@@ -58,6 +60,10 @@ class Shown(Struct, frozen=True, kw_only=True):
     """Of a file."""
     severities: Mapping[str, int] = field(default_factory=dict)
     """Of a resource or a folder: findings by severity."""
+    goes_on: bool = False
+    """Whether a section is below the same headings as the one before it."""
+    by_title: bool = False
+    """Whether its title comes before its name."""
     title_above: str = ""
     """Of the summary above."""
     ascii_only: bool = False
@@ -69,66 +75,104 @@ class Shown(Struct, frozen=True, kw_only=True):
 
 
 def file_row(row: Row, shown: Shown) -> Line:
-    """A row of the tree of files."""
+    """A row of the tree of files, without its columns."""
+    depth = shown.depth + 2 if row.kind == "section" else shown.depth
+    indent = Span(_INDENT * min(depth, _MOST_INDENTS))
     if row.kind == "section":
-        return _section(row, _INDENT * (min(shown.depth + 1, _MOST_INDENTS) + 1))
-    indent = _INDENT * min(shown.depth, _MOST_INDENTS)
+        return (indent, *_section(row, goes_on=shown.goes_on))
     if row.kind in ("chunk", "summary"):
-        return _chunk(row, shown)
-    matches = "" if shown.matches is None else f"{shown.matches:,} of "
-    if row.kind == "document":
-        if shown.matches == row.children:
-            matches = ""
-        parts = [Span(indent), shown.arrow, span(shown_path(shown.name))]
-        parts += finding_marks(shown.findings, row.excluded)
-        if row.title:
-            parts.append(span(f"  {cut(row.title, MOST_TITLE)}", "title"))
-        parts.append(Span(f"  {matches}{row.children:,}", "quiet"))
-        if row.size_bytes is not None:
-            parts.append(Span(f"  {size(row.size_bytes)}", "quiet"))
-        return tuple(parts)
-    name = shown.name
-    drift: Line = ()
-    if row.kind == "resource":
-        name = shown_path(row.resource) or "(no resource)"
-        drift = drift_bar(shown.severities, row.children, ascii_only=shown.ascii_only)
-    return (
-        Span(indent),
-        shown.arrow,
-        span(shown_path(name), "title"),
-        Span(f"  {matches}{row.children:,}", "quiet"),
-        *((Span(" "), *drift) if drift else ()),
-        *severity_marks(shown.severities),
-        *((span(f"  {cut(row.title, MOST_TITLE)}", "quiet"),) if row.title else ()),
-    )
-
-
-def _chunk(row: Row, shown: Shown) -> Line:
-    parts = [Span("    "), span(chunk_name(row.path, shown.name))]
-    parts += finding_marks(shown.findings, row.excluded)
-    if row.edited:
-        parts.append(Span("  edited by hand", "note"))
-    if row.title:
-        parts.append(span(f"  {cut(row.title, MOST_TITLE)}", "title"))
-    if row.size_bytes is not None:
-        parts.append(Span(f"  {size(row.size_bytes)}", "quiet"))
+        name, arrow = chunk_name(row.path, shown.name), Span(_INDENT * 2)
+    else:
+        name, arrow = shown.name if row.kind != "resource" else row.resource, shown.arrow
+        name = shown_path(name or "(no resource)")
+    title = row.title if not repeats(row.title, name) else ""
+    role: Role = "text" if row.kind in ("document", "chunk", "summary") else "title"
+    parts = [span(name, role), *((Span("  "), span(title, "quiet")) if title else ())]
+    if shown.by_title and title:
+        parts = [span(title, role), Span("  "), span(name, "quiet")]
+    if shown.matches is not None and shown.matches != row.children:
+        parts.append(Span(f"  {shown.matches:,} of {row.children:,}", "quiet"))
     above = row.headings[:-1] if row.headings[-1:] == (row.title,) else row.headings
     if above:
-        parts.append(span(f"  {cut(' > '.join(above), MOST_PLACE)}", "quiet"))
-    return tuple(parts)
+        parts.append(span(f"  {' > '.join(above)}", "quiet"))
+    return (indent, arrow, *parts)
 
 
-def _section(row: Row, indent: str) -> Line:
-    parts = [Span(indent)]
-    if row.headings:
-        parts.append(span(cut(" > ".join(row.headings), MOST_PLACE), "title"))
-    else:
-        parts.append(span(cut(row.title or "(no text)", MOST_TITLE)))
-    where = f"  :{row.line}" if row.line else f"  p. {row.page}" if row.page else ""
-    parts.append(Span(f"{where}  {size(row.size_bytes or 0)}", "quiet"))
-    if row.headings and row.title:
-        parts.append(span(f"  {cut(row.title, MOST_PLACE)}", "quiet"))
-    return tuple(parts)
+def _section(row: Row, *, goes_on: bool) -> Line:
+    """Its own heading, as far in as it is deep, then its first words; these alone of a second."""
+    inner = Span(_INDENT * min(max(len(row.headings) - 1 + goes_on, 0), _MOST_INDENTS))
+    if not row.headings or (goes_on and row.title):
+        return (inner, span(row.title or "(no text)"))
+    words = (span(f"  {row.title}", "quiet"),) if row.title else ()
+    return (inner, span(row.headings[-1], "title"), *words)
+
+
+def repeats(title: str, name: str) -> bool:
+    """Whether a title says no more than the name of its file does."""
+    last = name.rstrip("/").rpartition("/")[2]
+    stem = _CHUNK.sub("", last.rpartition(".")[0])
+    letters = _LETTERS.sub("", title).casefold()
+    return letters in (_LETTERS.sub("", one).casefold() for one in (stem, last))
+
+
+COLUMNS: Final[Mapping[str, int]] = {"size": 8, "date": 11, "sections": 7, "drift": 15}
+"""The columns of a list in their usual order; how wide they are, with the space before them."""
+_GIVE_WAY: Final = ("date", "size", "sections")
+"""Which of them go first where a name would have no room."""
+_LEAST_NAME: Final = 22
+_NARROW: Final = 40
+_NARROW_DRIFT: Final = 5
+"""Letter and sign alone, where a list is narrow."""
+_SHORT: Final = "drift in short"
+SORTS: Final = ("name", "title", *COLUMNS)
+"""What a list is sorted by; "title" also shows it before the name."""
+
+
+def columns(row: Row, shown: Shown, measure: Measure | None, chosen: Sequence[str]) -> Line:
+    """The columns of a row.
+
+    Args:
+        row: The row.
+        shown: How it is shown.
+        measure: Of a resource or document, where it is known.
+        chosen: As `columns_for` gives them.
+    """
+    is_file = row.kind in ("section", "chunk", "summary")
+    size_bytes = row.size_bytes if measure is None else measure.size_bytes
+    where = f":{row.line}" if row.line else f"p. {row.page}" if row.page else ""
+    words = {
+        "size": size(size_bytes) if size_bytes is not None else "",
+        "date": measure.day if measure is not None else "",
+        "sections": where if is_file else f"{row.children:,}",
+    }
+    found: list[Span] = []
+    for name in chosen:
+        wide = COLUMNS.get(name, _NARROW_DRIFT)
+        if name in words:
+            found.append(span(f" {words[name][: wide - 1]:>{wide - 1}}", "quiet"))
+            continue
+        marks = finding_marks(shown.findings, row.excluded)
+        marks += severity_marks(shown.severities, most=99)
+        marks += [Span(" edited", "note")] if row.edited else []
+        room = wide
+        # The first is cut where it has to be, the others are whole or not there.
+        for mark in marks:
+            if len(mark.text) <= room or mark is marks[0]:
+                found.append(Span(mark.text[:room], mark.role))
+                room -= len(found[-1].text)
+        found.append(Span(" " * room))
+    return tuple(found)
+
+
+def columns_for(room: int, wanted: Sequence[str]) -> list[str]:
+    """The columns that a row with this room has beside its name, in their order."""
+    is_narrow = room < _NARROW
+    kept = [name for name in wanted if name in COLUMNS]
+    for name in _GIVE_WAY:
+        if sum(COLUMNS[one] for one in kept) <= room - _LEAST_NAME:
+            break
+        kept = [one for one in kept if one != name]
+    return [_SHORT if is_narrow and name == "drift" else name for name in kept]
 
 
 def heading_row(first: Row, resource: Row) -> Line:
@@ -138,15 +182,19 @@ def heading_row(first: Row, resource: Row) -> Line:
         first: One of the files.
         resource: What they belong to.
     """
-    none = "(summaries)" if first.kind == "summary" else "(no document)"
-    name = first.source.removeprefix(f"{resource.source}/") if first.source else none
-    return (Span("  "), span(shown_path(StorePath(name)), "title"))
+    return (Span("  "), span(shown_path(StorePath(document_name(first, resource))), "title"))
 
 
-def severity_marks(found: Mapping[str, int]) -> list[Span]:
-    """How much is found of something, worst first."""
+def document_name(file: Row, resource: Row) -> str:
+    """The name of the document that a file was made from, below the source of its resource."""
+    none = "(summaries)" if file.kind == "summary" else "(no document)"
+    return file.source.removeprefix(f"{resource.source}/") if file.source else none
+
+
+def severity_marks(found: Mapping[str, int], *, most: int = sys.maxsize) -> list[Span]:
+    """How much is found of something, worst first; "99+" beyond the most that is counted."""
     return [
-        Span(f" {severity}{found[severity]:,}", role)
+        Span(f" {severity}{min(found[severity], most):,}{'+' * (found[severity] > most)}", role)
         for severity, (_, _, role) in SEVERITY.items()
         if found.get(severity)
     ]
@@ -157,9 +205,9 @@ def finding_marks(found: Sequence["Finding"], excluded: str) -> list[Span]:
     parts: list[Span] = []
     for finding in sorted(found, key=lambda one: "EWI".index(one.severity)):
         sign, _, role = SEVERITY[finding.severity]
-        parts.append(span(f"  {finding.severity} {sign} {finding.code}", role))
+        parts.append(span(f" {finding.severity} {sign} {finding.code}", role))
     if excluded and all(finding.code != excluded for finding in found):
-        parts.append(span(f"  excluded: {excluded}", "error"))
+        parts.append(span(f" x {excluded}", "error"))
     return parts
 
 
@@ -283,10 +331,10 @@ def absence_lines(error: "FilestoreError") -> list[Line]:
             line("This store has no index yet:", "title"),
             (Span("i", "key"), Span(" builds it from its files", "text")),
         ]
-    lines = [line(shown_path(error.message), "error")]
     if isinstance(error, CatalogNewerError) or "sync" not in error.remedy:
-        return [*lines, (Span("try: ", "quiet"), span(error.remedy))] if error.remedy else lines
-    return [*lines, (Span("i", "key"), Span(" rebuilds the index from its files", "text"))]
+        return error_lines(error)
+    rebuilds = Span("i", "key"), Span(" rebuilds the index from its files", "text")
+    return [line(shown_path(error.message), "error"), rebuilds]
 
 
 def unindexed_lines(files: int, *, is_short: bool = False) -> list[Line]:

@@ -26,8 +26,16 @@ _MODE_WORDS: Final = {
 }
 _MOST_DOCUMENT: Final = 30
 """Characters of a document in a row; the end of a path tells most."""
+_MOST_TITLE: Final = 34
+_ROOM: Final = 90
+"""Columns of a row from which it has the document, too."""
 _MOST_PASSAGE: Final = 200
+_BEFORE: Final = 12
+"""Characters of a passage before the first of its words."""
 _BLANKS: Final = re.compile(r"\s+")
+_SIGNS: Final = re.compile(r"[^\w\s]")
+_LEAST_BEGUN: Final = 3
+"""Fewer letters of a word begin too many."""
 _FRESHNESS: Final[dict[str, tuple[str, Role]]] = {
     "outdated": ("its original changed or went", "warning"),
     "edited": ("edited since it was indexed", "warning"),
@@ -45,11 +53,16 @@ def parse_query(text: str, mode: str) -> tuple[str, str]:
     return (asked[2:].strip(), chosen) if chosen else (asked, mode)
 
 
-def longest_word(query: str) -> str:
-    """The part of a query to highlight in a text: its first phrase, else its longest word."""
-    phrase = query.split('"')[1:2] if query.count('"') > 1 else []
-    wanted = [word.strip('"*+()') for word in query.split() if not word.startswith("-")]
-    return (phrase or sorted(wanted, key=len, reverse=True) or [""])[0]
+def query_words(query: str) -> list[str]:
+    """The parts of a query to mark in a text: its phrases, and every other word."""
+    parts = query.split('"') if query.count('"') > 1 else [query]
+    words = [
+        word.strip('"*+()')
+        for part in parts[::2]
+        for word in f" {part}".split(" ")
+        if not word.startswith("-")
+    ]
+    return list(dict.fromkeys(filter(None, [*parts[1::2], *words])))
 
 
 def parse_source(text: str) -> tuple[str, str | None]:
@@ -83,8 +96,13 @@ def other_mode(text: str) -> str:
     if not has_mode(text):
         return ""
     asked, mode = parse_query(text, MODES[0])
-    wanted = next_mode(mode)
-    return next(prefix for prefix, name in _PREFIXES.items() if name == wanted) + asked
+    return next(prefix for prefix, name in _PREFIXES.items() if name == next_mode(mode)) + asked
+
+
+def as_begun(query: str) -> str:
+    """A query whose last word may go on."""
+    is_word = query[-1:].isalnum() and len(query.split()[-1]) >= _LEAST_BEGUN
+    return f"{query}*" if is_word and not _SIGNS.search(query) else query
 
 
 def mode_lines(mode: str, *, is_typed: bool = False) -> list[Line]:
@@ -136,7 +154,7 @@ def answer_lines(answer: "Answer", *, limit: int) -> list[Line]:
 
 
 def hit_row(number: int, hit: "Hit", *, is_changed: bool = False) -> Line:
-    """One hit: its score, its document and place, whether it is fresh, and what answers.
+    """One hit: its title and heading, whether it is fresh, and what answers.
 
     Args:
         number: Its rank.
@@ -145,9 +163,7 @@ def hit_row(number: int, hit: "Hit", *, is_changed: bool = False) -> Line:
     """
     parts: list[Span] = [
         Span(f"{number:>3} ", "quiet"),
-        Span(f"{hit.score:>5.2f} ", "note"),
-        span(_end_of(shown_path(hit.document or hit.path)), "title"),
-        Span(_place(hit), "quiet"),
+        span(_title(hit), "title"),
     ]
     if is_changed:
         parts.append(Span("  changed since this answer", "warning"))
@@ -155,6 +171,23 @@ def hit_row(number: int, hit: "Hit", *, is_changed: bool = False) -> Line:
         words, role = _FRESHNESS[hit.freshness]
         parts.append(span(f"  {words}", role))
     return (*parts, Span("  "), *_passage(hit))
+
+
+def hit_columns(hit: "Hit", room: int) -> Line:
+    """The document of a hit and the place in it, where a row has room for that."""
+    if room < _ROOM:
+        return ()
+    name = f"{_end_of(shown_path(hit.document or hit.path))}{_place(hit)}"
+    return (span(f"  {name:>{_MOST_DOCUMENT + 6}}", "quiet"),)
+
+
+def _title(hit: "Hit") -> str:
+    """Of the document, and the heading; this alone where there is no room for both."""
+    above = hit.section or hit.headings
+    title = hit.title or _end_of(shown_path(hit.document or hit.path))
+    both = f"{title} > {above[-1]}" if above and above[-1] != title else title
+    name = both if len(both) <= _MOST_TITLE else above[-1] if above else title
+    return name if len(name) <= _MOST_TITLE else f"{name[: _MOST_TITLE - 1].rstrip()}…"
 
 
 def _place(hit: "Hit") -> str:
@@ -180,13 +213,18 @@ def _end_of(path: str) -> str:
 def _passage(hit: "Hit") -> Iterator[Span]:
     """What answers, on one line, the words that were searched for as such."""
     text = hit.excerpt or hit.text[:_MOST_PASSAGE]
-    at = 0
+    first = max(hit.marks[0][0] - _BEFORE, 0) if hit.marks else 0
+    # From a whole word on.
+    at = first and text.find(" ", first, first + _BEFORE) + 1
+    last = at + _MOST_PASSAGE
+    if at:
+        yield Span("… ", "quiet")
     for start, end in hit.marks:
-        if at <= start < end <= _MOST_PASSAGE:
+        if at <= start < end <= last:
             yield _words(text[at:start], "quiet")
             yield _words(text[start:end], "match")
             at = end
-    yield _words(text[at:_MOST_PASSAGE], "quiet")
+    yield _words(text[at:last], "quiet")
 
 
 def _words(text: str, role: Role) -> Span:

@@ -25,6 +25,7 @@ _BRAILLE: Final = 0x2800
 _DOTS: Final = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 """Bit of a dot by its row and column in the cell (Unicode, chapter 21.1)."""
 _NAME_WIDTH: Final = 28
+WORKING: Final = line("map of the vectors: working …", "quiet")
 
 
 class Plotted(Struct, frozen=True, kw_only=True):

@@ -98,6 +98,17 @@ class FindingIndex:
                 counts[finding.severity] += 1
         return counts
 
+    def inside(self, folder: str) -> Sequence[Finding]:
+        """What is known of a folder and of files in it; also of what was moved away."""
+        start = f"{folder}/"
+        return [
+            one
+            for one in self.known.values()
+            if folder in (one.path, one.other)
+            or one.path.startswith(start)
+            or one.other.startswith(start)
+        ]
+
     def known_below(self, paths: Iterable[str]) -> set[str]:
         """The paths among these that have findings; a folder means what is in it."""
         asked = set(paths)

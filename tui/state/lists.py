@@ -8,14 +8,13 @@ one that removes files, or forgets what is kept of a deleted one, only by a pers
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Sequence
 from itertools import chain, islice
-from operator import itemgetter
 from typing import Any, Final, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from filestore import CODES, Finding, Plan, Policy, Step
-from filestore.browse import Left, NameFilter, shown_path, without
+from filestore.browse import Left, NameFilter, natural_key, shown_path, without
 from tui.formatting import Line, count
 from tui.formatting.findings import finding_line, group_line
 from tui.formatting.plans import is_removal, kind_line, left_heading, left_line, step_line
@@ -42,7 +41,14 @@ _RANK: Final = {
     for number, (code, about) in enumerate(CODES.items())
 }
 """Code to its place in the list: worst first."""
-_BY_PATH: Final = itemgetter(1, 0, 2, 3)
+
+
+def _by_code(key: FindingKey) -> tuple[Any, ...]:
+    return key[0], natural_key(key[1]), key
+
+
+def _by_path(key: FindingKey) -> tuple[Any, ...]:
+    return natural_key(key[1]), key
 
 
 class Filter(Struct, frozen=True, kw_only=True):
@@ -98,7 +104,7 @@ class Draft(Struct, frozen=True, kw_only=True):
         shown = _put(zip(self.keys, self.findings, strict=True), groups, self.shape)
         for name, group in groups.items():
             # Sorted in steps: other threads wait while a list is sorted.
-            by = None if self.shape[1] == "code" else _BY_PATH
+            by = _by_code if self.shape[1] == "code" else _by_path
             runs = [sorted(group[at : at + _SLICE], key=by) for at in range(0, len(group), _SLICE)]
             while len(runs) > 1:
                 # Two runs in order are merged in as many steps as they are long, or fewer.
@@ -328,7 +334,8 @@ class Request(Struct, frozen=True, kw_only=True):
     @property
     def about(self) -> str:
         """What it is for, in a few words."""
-        named = (*self.policy.ours, *self.policy.theirs, *self.policy.remove)
+        policy = self.policy
+        named = (*policy.ours, *policy.theirs, *policy.remove, *dict(policy.hunks))
         if named:
             return shown_path(named[0])
         if self.findings is None:
@@ -413,6 +420,7 @@ class PlanRows(TreeRows):
         self.plan = plan
         self.chosen = set(chosen)
         """Keys of the steps to apply; a list may use this set as its marks."""
+        self.ascii_only = False
         self._steps = {step.key: step for step in plan.steps}
         kinds: dict[str, list[StepKey]] = {}
         for key, step in self._steps.items():
@@ -434,10 +442,11 @@ class PlanRows(TreeRows):
         if found is not None:
             return step_line(found, is_chosen=found.key in self.chosen)
         kind, is_open = way[0], self.is_open(way)
+        signs = self.ascii_only
         if kind == LEFT:
-            return left_heading(len(self.plan.left), is_open=is_open)
-        total = len(self._keys[kind])
-        return kind_line(kind, chosen=self._chosen_of[kind], total=total, is_open=is_open)
+            return left_heading(len(self.plan.left), is_open=is_open, ascii_only=signs)
+        chosen, total = self._chosen_of[kind], len(self._keys[kind])
+        return kind_line(kind, chosen=chosen, total=total, is_open=is_open, ascii_only=signs)
 
     def at(self, way: Hashable) -> Step | Left | None:
         """The step or the finding of a row; None for a heading, and for what is none of these."""

@@ -26,6 +26,11 @@ class Rows(Protocol):
     def row(self, index: int) -> Line | None:
         """One row, drawn; None while it is not there yet."""
 
+    def columns(self, index: int, room: int) -> Line:
+        """What is at the right edge of a row, as wide in every row of a list with this room."""
+        del index, room
+        return ()
+
     def key(self, index: int) -> Hashable:
         """The identity of a row, whatever is added or removed; known also for a row not fetched."""
 
@@ -43,8 +48,14 @@ class Rows(Protocol):
 class Listed(Rows):
     """Lines with their keys. Of equal keys the first one is found."""
 
-    def __init__(self, rows: Sequence[tuple[Hashable, Line]] = ()) -> None:
+    def __init__(
+        self,
+        rows: Sequence[tuple[Hashable, Line]] = (),
+        *,
+        columns: Callable[[Any, int], Line] = lambda _, __: (),
+    ) -> None:
         self._rows = rows
+        self._columns = columns
         self._places: dict[Hashable, int] = {}
         for place, (key, _) in enumerate(rows):
             self._places.setdefault(key, place)
@@ -56,6 +67,10 @@ class Listed(Rows):
     def row(self, index: int) -> Line | None:
         """One line."""
         return self._rows[index][1]
+
+    def columns(self, index: int, room: int) -> Line:
+        """The owner's words at the right edge."""
+        return self._columns(self._rows[index][0], room)
 
     def key(self, index: int) -> Hashable:
         """Its key."""
@@ -169,8 +184,8 @@ class Members(list[Any]):
         start = len(self._places)
         if start < len(self):
             # A generator, in which other threads get their turn.
-            added = islice(self, start, None)
-            self._places.update((one, start + number) for number, one in enumerate(added))
+            added = enumerate(islice(self, start, None), start)
+            self._places.update((one, number) for number, one in added)
 
 
 class Branch:
@@ -332,6 +347,7 @@ class TreeRows(Rows):
         can_open: Callable[[Way], bool] = lambda way: len(way) == 1,
         is_heading: Callable[[Way], bool] | None = None,
         keeps: Callable[[Way], bool] = lambda _: False,
+        columns: Callable[[Way, int], Line] = lambda _, __: (),
     ) -> None:
         """Nothing is there yet.
 
@@ -344,8 +360,10 @@ class TreeRows(Rows):
             can_open: Tells whether something is below a row.
             is_heading: Tells whether enter opens a row, which is not read; None for `can_open`.
             keeps: Tells which rows stay open below one that is closed.
+            columns: Gives what is at the right edge of a row, for the room of a whole one.
         """
         self._label, self._below, self._seek, self._fetch = label, below, seek, fetch
+        self._columns = columns
         self.can_open, self.is_heading, self._keeps = can_open, is_heading or can_open, keeps
         self._whole = Branch(())
         self._filtered: Branch | None = None
@@ -462,10 +480,6 @@ class TreeRows(Rows):
         elif self.can_open(way):
             self.open(way)
 
-    def above(self, way: Way) -> Way:
-        """The row that a row is below."""
-        return way[:-1]
-
     def close_all(self) -> None:
         """Show the top alone."""
         self._shown.close_all()
@@ -522,6 +536,10 @@ class TreeRows(Rows):
         """The owner's words for a row."""
         way = self.key(index)
         return None if isinstance(way[-1], Pending) else self._label(way)
+
+    def columns(self, index: int, room: int) -> Line:
+        """The owner's words at the right edge."""
+        return self._columns(self.key(index), room)
 
     def key(self, index: int) -> Way:
         """The way to a row."""

@@ -4,41 +4,33 @@ What is under the cursor of the left side is shown after a moment; the newest wi
 file is read, and its Markdown drawn, in the reading thread.
 """
 
+import re
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from msgspec import Struct
-from rich.segment import Segment
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.events import Resize
 from textual.message import Message
-from textual.strip import Strip
 from textual.timer import Timer
 from textual.widget import Widget
+from textual.widgets import Input
 
 from filestore import FilestoreError
 from filestore.browse import ChunkPath, InspectedStore
-from tui.formatting import Line, cut
+from tui.formatting import Line, cut, error_lines, line
 from tui.formatting import chunks as texts
 from tui.formatting.findings import place_of
 from tui.formatting.rows import neighbour_row
 from tui.state.rows import Listed
 from tui.views.browse_map import MapPane
 from tui.views.browse_summaries import FamilyPane
-from tui.views.context import (
-    Jumped,
-    Target,
-    ViewContext,
-    line_in_sight,
-    line_of_passage,
-    line_of_query,
-)
-from tui.widgets.drawing import in_ascii
+from tui.views.context import Jumped, Target, ViewContext, Visit
+from tui.views.prepared import Prepared, prepared_file, prepared_resource, text_of
+from tui.widgets.bars import Bar, Caption, Item
 from tui.widgets.rows import VirtualRows
-from tui.widgets.text import Bar, Caption, Item, TextPane
+from tui.widgets.text import LineField, TextPane
 from tui.workers.tasks import Handlers, Job
 
 if TYPE_CHECKING:
@@ -49,25 +41,13 @@ SETTLED_S: Final = 0.03
 """How long the cursor rests before what it is on is read."""
 RESTED_S: Final = 0.15
 """How long it rests before neighbours are asked for without a key."""
-AT_ONCE: Final = 8 * 1024
-"""Characters of a text that is shown only once it is drawn as Markdown; a longer one is shown as
-plain text until then."""
 NEIGHBOURS: Final = 20
 NO_FILE: Final[tuple[str, int | None]] = ("", None)
 """What no neighbours are of."""
+_WORDS: Final = re.compile(r'"([^"]+)"|(\S+)')
+"""A phrase, or a word."""
 UNSEEN_WIDTH: Final = 76
 """The width for which a text is drawn while it is not in sight."""
-
-
-class Prepared(Struct, frozen=True, kw_only=True):
-    """A file made ready for the screen."""
-
-    about: "About"
-    part: int | None = None
-    """The section that is shown; None for all of the file."""
-    lines: Sequence[Line] = ()
-    strips: Sequence[Strip] | None = None
-    """Of its Markdown, where it was drawn."""
 
 
 class Detail(Vertical):
@@ -77,6 +57,8 @@ class Detail(Vertical):
     DEFAULT_CSS: ClassVar[str] = """
     Detail { width: 3fr; height: 1fr; }
     Detail #browse-sections { background: $panel; }
+    Detail #browse-find { display: none; height: 1; border: none; padding: 0 1; }
+    Detail #browse-find.-open { display: block; }
     Detail #browse-reader, Detail #browse-map, Detail #browse-near,
     Detail #browse-family { display: none; }
     Detail #browse-reader { width: 3fr; border-left: blank; padding-right: 1; }
@@ -105,8 +87,8 @@ class Detail(Vertical):
         super().__init__(id="browse-detail")
         self._host = host
         self.section = "text"
-        self.find = ""
-        """What is highlighted in the texts that are shown."""
+        self.find: Sequence[str] = ()
+        """The words that are marked in the texts that are shown."""
         self.about: About | None = None
         """The file that is shown; None for a resource, and for nothing."""
         self.part: int | None = None
@@ -122,10 +104,20 @@ class Detail(Vertical):
         self._neighbours_of = NO_FILE
         self._links: tuple[str, Links | None] | None = None
         """Of which document they are, and these once they are known."""
-        self._lines: Sequence[Line] = ()
+        self._prepared: Prepared | None = None
+        """What is shown."""
+        self._at: tuple[int, int] | None = None
+        """Where what is read next begins, on the way back to it."""
+        self._key = ""
+        self._arrived: Target | None = None
+        """The request whose first line was gone to."""
         self._nothing = nothing
         self.reader = TextPane(id="browse-reader")
         """Shows text, raw file and facts."""
+        self.input = LineField(
+            then=self.reader, placeholder="words to find in this text", id="browse-find"
+        )
+        """Where is typed what is looked for in the text."""
         self.map = MapPane(host)
         self.family = FamilyPane(host)
         self.neighbours = VirtualRows(id="browse-neighbours", marking=False)
@@ -139,6 +131,7 @@ class Detail(Vertical):
         """The head, and below it everything that can be chosen."""
         yield self._head
         yield self._sections
+        yield self.input
         with Horizontal():
             yield self.reader
             yield self.map
@@ -154,16 +147,12 @@ class Detail(Vertical):
     @property
     def parts(self) -> Sequence[Widget]:
         """The visible parts that take keys, from left to right."""
-        everything = (self.reader, self.map.plot, self.family.rows, self.neighbours)
+        everything = (self.reader, self.map, self.family.rows, self.neighbours)
         return [part for part in everything if part.is_on_screen and part.size.area]
 
     def take_focus(self) -> None:
         """Let the keys go to what is shown."""
-        parts = {
-            "map": self.map.plot,
-            "family": self.family.rows,
-            "neighbours": self.neighbours,
-        }
+        parts = {"map": self.map, "family": self.family.rows, "neighbours": self.neighbours}
         # At once: the next key may be here already.
         self.screen.set_focus(parts.get(self.section, self.reader))
 
@@ -174,33 +163,43 @@ class Detail(Vertical):
         section = self.about.section(self.part) if self.about is not None and is_known else None
         return section.line if section is not None else 0
 
-    def line_to_edit(self, query: str = "", passage: str = "") -> int:
-        """The line of the file that is read, or that was found; 0 for none.
-
-        Args:
-            query: What was searched for.
-            passage: What was found in this file.
-        """
-        if self.about is None or self._target != self._shown:
+    def line_to_edit(self) -> int:
+        """The line of the file that is read, or that was found; 0 for none."""
+        if self.section == "facts" or self._target != self._shown:
             return 0
-        section = self.about.section(self.part)
-        if section is not None and self.section != "raw":
-            text, line = _text_of(self.about, self.part), 0
-            if not section.line:
-                return 0
-            if self.section != "facts" and (self.reader.has_focus or self.reader.match[0] > 1):
-                row, share = self.reader.row_to_edit
-                line = line_in_sight(text, row, share)
-            elif query:
-                line = self._target.line if self._target is not None else 0
-                return line or section.line + max(line_of_query(text, query), 1) - 1
-            return section.line + max(line, 1) - 1
-        # The first match is where the text was scrolled to; the next ones were gone to.
-        if self.reader.has_focus or self.reader.match[0] > 1:
-            row, share = self.reader.row_to_edit
-            return 0 if self.section == "facts" else line_in_sight(self.about.raw, row, share)
-        found = line_of_passage(self.about.raw, passage)
-        return found or (line_of_query(self.about.raw, query) if query else 0)
+        if self.reader.has_focus or self.reader.match[0]:
+            return self.reader.line_of_file(self.reader.place)
+        return self.first_line
+
+    # Finding
+
+    def begin_find(self) -> None:
+        """Let words be typed that are looked for in the text."""
+        self.input.add_class("-open")
+        self.input.value = ""
+        self.screen.set_focus(self.input)
+
+    def end_find(self) -> bool:
+        """Forget what was typed; False where nothing was."""
+        if not self.input.has_class("-open"):
+            return False
+        self.input.remove_class("-open")
+        self.find = ()
+        self.reader.find(())
+        self.draw_sections()
+        self.screen.set_focus(self.reader)
+        return True
+
+    @on(Input.Changed, "#browse-find")
+    def _finding(self, event: Input.Changed) -> None:
+        event.stop()
+        self.find = [phrase or word for phrase, word in _WORDS.findall(event.value)]
+        self.reader.find(self.find)
+        self.draw_sections()
+
+    @on(Input.Submitted, "#browse-find")
+    def _found(self, event: Input.Submitted) -> None:
+        event.stop()
 
     # What is shown
 
@@ -208,10 +207,45 @@ class Detail(Vertical):
     def path(self) -> str:
         """Of the file that is shown, or will be; "" where that is none, or not known yet."""
         target = self._target
-        if target is None or target.resource is not None:
+        if target is None:
             return ""
+        if target.resource is not None:
+            return self._piece if self.reader.has_focus else ""
         known = self.about is not None and target == self._shown
         return self.about.path if known and self.about is not None else target.path
+
+    @property
+    def _piece(self) -> str:
+        """The chunk that is read of a whole resource."""
+        pieces = self._prepared.pieces if self._prepared is not None else ()
+        line = self.reader.place[0]
+        return next((path for first, path in reversed(pieces) if first <= line), "")
+
+    @property
+    def outline(self) -> Sequence[tuple[int, str, int]]:
+        """Level, words and line of each heading of the text that is read."""
+        return self._prepared.outline if self._prepared is not None else ()
+
+    def go_to(self, line: int) -> None:
+        """Go to a line of the text that is read."""
+        self.reader.go_to(line, 0)
+        self.screen.set_focus(self.reader)
+
+    @property
+    def visit(self) -> Visit | None:
+        """What is shown and where, to come back to; None for nothing."""
+        if self._target is None:
+            return None
+        target = self._target
+        if target.resource is None and self.path:
+            target = Target(path=self.path, line=self.first_line)
+        return Visit(target, self.section, self.reader.begins)
+
+    def come_back(self, visit: Visit) -> None:
+        """Show it again, where it was left."""
+        self._at = visit.at
+        self.choose(visit.section)
+        self.show(visit.target)
 
     def follow(self, target: Target | None) -> None:
         """Show what the cursor came to, once it rests."""
@@ -253,47 +287,39 @@ class Detail(Vertical):
             if timer is not None:
                 timer.stop()
 
+    @on(TextPane.Moved)
     def draw_sections(self) -> None:
         """Draw the names of the sections, the current one in brackets."""
         found = texts.section_labels(self.section)
+        current, many = self.reader.match
         # A section has the name of its action.
         items = [Item(line=line, press=f"browse.{name}") for name, line in found.items()]
-        self._sections.show(items)
+        words = f"{current} of {many}" if many else "no match"
+        self._sections.show(items, line(words, "match") if self.find else ())
 
     # Reading
 
     def read(self) -> None:
         """Read what to show, as it is now."""
         self._asked += 1
-        target, number = self._target, self._asked
+        target = self._target
         if target is None:
             self._clear()
             self._draw_nothing()
             self.map.select()
-        elif target.resource is not None:
-            name = target.resource
-
-            def show_resource(about: "AboutResource") -> None:
-                self._clear()
-                self._about_resource = about
-                self._draw_resource()
-                self.map.select(resource=about.resource)
-
-            self._host.task_manager.read(
-                lambda store: store.about_resource(name),
-                show_resource,
-                group="preview",
-                failed=self._show_error,
-                urgent=True,
-            )
         else:
-            section, width, ascii_only = self._way, self._width, self.reader.is_ascii
+            section, width = self._way, self.reader.text_width or UNSEEN_WIDTH
             moved_to = self._host.findings.index.moved_to
+            last = self.about.path if self.about is not None else ""
+
+            def prepare(store: InspectedStore) -> Prepared:
+                if target.resource is not None:
+                    return prepared_resource(store, target.resource, section, width, last)
+                return prepared_file(store, target, moved_to, section, width)
+
             self._host.task_manager.read(
-                lambda store: _prepared(
-                    store, target, moved_to, section, width, ascii_only=ascii_only
-                ),
-                lambda prepared: self._show_file(prepared, target, number),
+                prepare,
+                lambda prepared: self._show_prepared(prepared, target),
                 group="preview",
                 failed=self._show_error,
                 urgent=True,
@@ -302,10 +328,6 @@ class Detail(Vertical):
     @property
     def _way(self) -> str:
         return self.section if self.section in ("raw", "facts") else "text"
-
-    @property
-    def _width(self) -> int:
-        return self.reader.text_width or UNSEEN_WIDTH
 
     def _clear(self) -> None:
         """Show no file, and no resource."""
@@ -319,41 +341,40 @@ class Detail(Vertical):
         self.reader.show(self._nothing(), key="nothing")
 
     def _draw_resource(self) -> None:
-        about = self._about_resource
-        if about is not None:
+        about, prepared = self._about_resource, self._prepared
+        if about is not None and prepared is not None:
             found = self._host.findings.index.of_resource(about.resource)
+            lines, what = prepared.lines, "chunk"
             if self._host.findings.tree.has_sections:
-                lines = texts.folder_lines(about, found)
-            else:
+                what = "document"
+                lines = [line("enter shows its documents, and hides them", "quiet")]
+            elif not prepared.pieces:
                 below = self._host.findings.tree.store_path(ChunkPath(f"{about.resource}/"))
                 moved = self._host.findings.index.moved_to(below) if found["W"] else ""
                 lines = texts.resource_lines(about, found, moved_to=moved)
-            self.reader.show(lines, key=f"resource {about.resource}")
+            self._head.show(texts.resource_head(about, found, what))
+            self._show_lines(lines, f"resource {about.resource} {bool(prepared.pieces)}")
 
     def _show_error(self, error: FilestoreError) -> None:
         self._clear()
         path = self._target.path if self._target is not None else ""
         found = self._host.findings.index.of_row(path) if path else ()
-        self.reader.show(texts.error_lines(error, found), key=f"error {path}")
+        lines = [*error_lines(error), *texts.moved_lines(found)]
+        lines += [(), *texts.finding_lines(found)] if found else []
+        self.reader.show(lines, key=f"error {path}")
 
-    def _show_file(self, prepared: Prepared, target: Target, number: int) -> None:
+    def _show_prepared(self, prepared: Prepared, target: Target) -> None:
+        self._shown, self._prepared = target, prepared
+        if prepared.about is None:
+            self._clear()
+            self._about_resource = prepared.resource
+            self._draw_resource()
+            self.map.select(resource=target.resource)
+            return
         about = self.about = prepared.about
         self.part = prepared.part
         self._about_resource = None
-        self._shown = target
-        self._lines = prepared.lines
-        self._draw_file(prepared.strips)
-        if self._way == "text" and prepared.strips is None and not about.problem:
-            # Draw a long text; until then it is there as it is written.
-            width, ascii_only = self._width, self.reader.is_ascii
-            text = _text_of(about, prepared.part)
-            self._host.task_manager.read(
-                lambda _: _markdown(
-                    text, width, lambda: number == self._asked, ascii_only=ascii_only
-                ),
-                lambda strips: self._take_markdown(strips, number),
-                group="markdown",
-            )
+        self._draw_file()
         self.map.select(about.path)
         self.family.point_at(about.path, is_seen=self.section == "family")
         if self.section == "neighbours":
@@ -362,22 +383,28 @@ class Detail(Vertical):
             self._rested = self.set_timer(RESTED_S, self._ask_neighbours)
         self.post_message(self.Shown())
 
-    def _draw_file(self, strips: Sequence[Strip] | None = None) -> None:
+    def _draw_file(self) -> None:
         about = self.about
-        if about is None:
+        if about is None or self._prepared is None:
             return
         found = self._host.findings.index.of_row(about.path)
         self._head.show(self._head_lines(about, found))
-        key = f"{self._way} {about.path} {self.part}"
-        if strips is not None:
-            self.reader.show_strips(strips, key=key)
-        elif self._way == "facts":
+        lines: Sequence[Line] = self._prepared.lines
+        if self._way == "facts":
             drift = [*texts.finding_lines(found), ()] if found else []
-            self.reader.show([*drift, *self._link_lines(about), *self._lines], key=key)
-        else:
-            self.reader.show(self._lines, key=key)
+            lines = [*drift, *self._link_lines(about), *lines]
+        self._show_lines(lines, f"{self._way} {about.path} {self.part}")
+
+    def _show_lines(self, lines: Sequence[Line], key: str) -> None:
+        """Show lines, from the place that was asked for."""
+        top = self._prepared.top if self._prepared is not None else 0
+        is_new = key != self._key or self._target is not self._arrived
+        at = self._at or ((top, 0) if top and is_new else None)
+        self._key, self._arrived, self._at = key, self._target, None
+        self.reader.show(lines, key=key, at=at)
         if self.find or self.section == "text":
             self.reader.find(self.find)
+        self.draw_sections()
 
     def _link_lines(self, about: "About") -> list[Line]:
         """The links of a document in place, once they are known: every other one may have some."""
@@ -406,10 +433,6 @@ class Detail(Vertical):
         lines = [*texts.head_lines(about, found), *texts.moved_lines(found, about.path)]
         return lines if place is None else [lines[0], place, *lines[1:]]
 
-    def _take_markdown(self, strips: Sequence[Strip] | None, number: int) -> None:
-        if strips is not None and number == self._asked and self._way == "text":
-            self._draw_file(strips)
-
     def findings_changed(self) -> None:
         """Draw the findings of what is shown again."""
         if self.about is not None:
@@ -424,7 +447,7 @@ class Detail(Vertical):
             self.read()
         else:
             self._draw_resource()
-        self.map.findings_changed()
+        self.map.forget_drawn()
 
     def store_changed(self) -> None:
         """Read everything again."""
@@ -436,7 +459,7 @@ class Detail(Vertical):
             section = self.about.section(self.part)
             # The line of a hit stays: its search may have changed the store.
             line = self._target.line or (section.line if section is not None else 0)
-            text = "" if section is None or line else _text_of(self.about, self.part)
+            text = "" if section is None or line else text_of(self.about, self.part)
             self._target = Target(path=self.about.path, line=line, text=text)
         if self._target is not None:
             self.read()
@@ -464,7 +487,7 @@ class Detail(Vertical):
             title = [texts.neighbours_title("cancelled" if error is None else "none")]
             if error is not None:
                 self.neighbours.show(Listed())
-                title += texts.error_lines(error)
+                title += error_lines(error)
             self._neighbours_title.show(title)
 
         self._host.task_manager.ask(
@@ -496,56 +519,3 @@ class Detail(Vertical):
         match event.key:
             case (str(path), int(line)):
                 self.post_message(Jumped(path, line))
-
-
-def _prepared(
-    store: InspectedStore, target: Target, moved_to: Callable[[str], str], section: str,
-    width: int, *, ascii_only: bool,
-) -> Prepared:  # fmt: skip
-    """A file as it is now, made ready for the screen; called in the reading thread."""
-    path, part = target.path, None
-    if not path:
-        path, part = store.listing.file_of(target.file)
-    now = moved_to(path)
-    about = store.about_file(now, indexed_as=path) if now else store.about_file(path)
-    if target.line or target.text:
-        part = about.part_at(target.line, target.text)
-    if section == "raw":
-        return Prepared(about=about, part=part, lines=texts.raw_lines(about))
-    if section == "facts":
-        family = None
-        # Without the catalog everything else is still worth telling.
-        with suppress(FilestoreError):
-            if not store.places.tree.has_sections:
-                family = store.summaries.family(about.path)
-        return Prepared(about=about, part=part, lines=texts.fact_lines(about, family))
-    text = _text_of(about, part)
-    if about.problem or len(text) > AT_ONCE:
-        lines = [*texts.problem_lines(about), *texts.text_lines(text)]
-        return Prepared(about=about, part=part, lines=lines)
-    strips = _markdown(text, width, lambda: True, ascii_only=ascii_only)
-    lines = texts.text_lines(text) if strips is None else []
-    return Prepared(about=about, part=part, lines=lines, strips=strips)
-
-
-def _text_of(about: "About", part: int | None) -> str:
-    """The text that is shown: of a section alone, or of all of the file."""
-    section = about.section(part)
-    return about.body if section is None else about.body[section.start : section.end]
-
-
-def _markdown(
-    text: str, width: int, wanted: Callable[[], bool], *, ascii_only: bool
-) -> list[Strip] | None:
-    """The first part of a text as Markdown; None if not wanted any more, or not drawable."""
-    from tui.views.rendered import rendered
-
-    try:
-        strips = rendered(texts.first_part(text), width, wanted=wanted, ascii_only=ascii_only)
-    except ValueError:
-        return None
-    if strips is not None:
-        more = texts.more_lines(text)
-        more = [in_ascii(line) for line in more] if ascii_only else more
-        strips += [Strip([Segment(span.text) for span in line]) for line in more]
-    return strips

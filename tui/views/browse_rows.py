@@ -1,13 +1,12 @@
 """What both trees of Browse share, what they ask the store, and what is done with marked rows.
 
 One rule: a marked resource means every file of it, read from the catalog and never on the screen's
-thread; and nothing is made before a person saw what it costs and confirmed it.
+thread.
 """
 
 from array import array
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from msgspec import Struct
 from textual import on
@@ -17,19 +16,17 @@ from textual.message import Message
 from textual.timer import Timer
 from textual.widgets import Input
 
-from filestore import FilestoreError, UsageError
+from filestore import UsageError
 from filestore.browse import DocumentFiles, InspectedStore
-from tui.formatting import Line, Span, count, quoted, span
-from tui.formatting import reports as texts
+from tui.formatting import Line, Span, count, span
 from tui.state.rows import TreeRows, Way
 from tui.views.context import ViewContext
-from tui.views.dialogs import ConfirmScreen, PromptScreen
+from tui.widgets.bars import Caption
 from tui.widgets.rows import MOST_MARKED, VirtualRows
-from tui.widgets.text import Caption, LineField
-from tui.workers.tasks import Handlers, Job
+from tui.widgets.text import LineField
 
 if TYPE_CHECKING:
-    from filestore.browse import EnrichPlan, EnrichReport, Move, Row
+    from filestore.browse import Row
 
 FILTER_S: Final = 0.06
 """How long typing pauses before a filter is applied."""
@@ -134,8 +131,7 @@ class TreeList(Vertical):
     def changed(self) -> None:
         """Draw the rows again: some came, or went."""
         self.rows.changed()
-        self.show_count()
-        self.post_message(self.Pointed())
+        self._toggled()
 
     @on(VirtualRows.Toggled)
     def _toggled(self) -> None:
@@ -226,98 +222,3 @@ def _of_ids(store: InspectedStore, ids: Sequence[int]) -> Sequence[str]:
     for first in range(0, len(ids), PAGE):
         found += store.listing.paths(ids[first : first + PAGE])
     return found
-
-
-Show = Callable[[Any, Callable[[Any], None]], Any]
-"""Lays a question over the page."""
-
-
-def ask_move(host: ViewContext, show: Show, path: str) -> None:
-    """Ask where a file is to be, show what that does, and do it once it is confirmed."""
-
-    def plan(to: str | None) -> None:
-        if to:
-            job = Job(name="plan_move", arguments={"path": path, "to": to})
-            handlers = Handlers(then=partial(confirm, to))
-            host.task_manager.ask(job, handlers, group="plan move", title="what the move takes")
-
-    def confirm(to: str, move: "Move") -> None:
-        question = ConfirmScreen(texts.move_scope(move), texts.move_lines(move))
-        show(question, partial(begin, to, move))
-
-    def begin(to: str, move: "Move", is_wanted: bool | None) -> None:
-        if is_wanted:
-            host.note(f"filestore {host.store_option}mv {quoted(path)} {quoted(to)}")
-            job = Job(name="move", arguments={"path": path, "to": to, "shown": move})
-            handlers = Handlers(then=done, stopped=host.look_again)
-            host.task_manager.work(job, handlers, title=f"move {path}", writes=True)
-
-    def done(move: "Move") -> None:
-        host.notify(f"moved to {move.to}: u undoes it")
-        host.look_again()
-
-    show(PromptScreen(f"move {path} to ", hint="a new path, or a folder"), plan)
-
-
-class Enriching:
-    """Makes questions and summaries of one resource, or of all."""
-
-    def __init__(self, host: ViewContext, show: Show) -> None:
-        self._host = host
-        self._show = show
-
-    def ask(self, resource: str, *, refresh: bool) -> None:
-        """Find out what it would take, then ask.
-
-        Args:
-            resource: Its name; "" for all.
-            refresh: Whether only what is out of date is made again.
-        """
-        arguments = {"resources": [resource] if resource else [], "refresh": refresh}
-        what = f"{'refresh' if refresh else 'enrich'} {resource}".rstrip()
-
-        def confirm(plan: "EnrichPlan") -> None:
-            if not texts.has_work(plan):
-                self._host.notify(texts.nothing_to_do(plan, refresh=refresh))
-                return
-            self._show(
-                ConfirmScreen(f"{what}: {texts.scope(plan)}", texts.plan_lines(plan)),
-                lambda yes: self._begin(what, arguments, plan) if yes else None,
-            )
-
-        self._host.task_manager.ask(
-            Job(name="plan_enrich", arguments=arguments),
-            Handlers(then=confirm),
-            group="plan enrich",
-            title=f"what it takes to {what}",
-        )
-
-    def _begin(self, what: str, arguments: dict[str, Any], plan: "EnrichPlan") -> None:
-        names = "".join(f" {quoted(name)}" for name in arguments["resources"])
-        options = " --refresh" if arguments["refresh"] else ""
-        # Where it costs something the command asks, too, and here it was answered.
-        options += "" if plan.is_free else " --yes"
-        self._host.note(f"filestore {self._host.store_option}enrich{options}{names}")
-
-        def failed(error: FilestoreError) -> None:
-            self._host.fail(error)
-            self._host.look_again()
-
-        def stopped() -> None:
-            self._host.notify("stopped: what was made is kept; the same key goes on")
-            self._host.look_again()
-
-        self._host.task_manager.work(
-            Job(name="enrich", arguments=arguments),
-            Handlers(then=self._done, failed=failed, stopped=stopped),
-            title=what,
-            writes=True,
-        )
-
-    def _done(self, report: "EnrichReport") -> None:
-        self._host.notify(texts.summary(report))
-        if report.problem is not None:
-            self._host.fail(report.problem)
-        elif report.failed:
-            self._host.fail(texts.failure(report))
-        self._host.look_again()

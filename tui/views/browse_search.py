@@ -1,6 +1,7 @@
 """Searching the whole store from Browse: a box, and the answer in place of the tree.
 
-One rule: the answer comes from the child process; no key waits for it.
+One rule: the answer comes from the child process; no key waits for it, and once it has answered,
+what is typed is searched for without enter.
 """
 
 import time
@@ -14,20 +15,24 @@ from textual.timer import Timer
 from textual.widgets import Input
 
 from filestore import FilestoreError
-from tui.formatting import cut
+from tui.formatting import cut, error_lines
 from tui.formatting import search as texts
-from tui.formatting.chunks import error_lines
 from tui.state.rows import Listed
 from tui.views.browse_rows import marked_line
 from tui.views.context import Target, ViewContext
+from tui.widgets.bars import Caption
 from tui.widgets.rows import VirtualRows
-from tui.widgets.text import Caption, LineField
+from tui.widgets.text import LineField
 from tui.workers.tasks import Handlers, Job, Task
 
 if TYPE_CHECKING:
     from filestore import Answer, Hit
 
 HITS: Final = 50
+HITS_TYPED: Final = 20
+"""While it is typed."""
+LEAST_TYPED: Final = 2
+MOST_EARLIER: Final = 50
 ASKED_S: Final = 0.3
 """How long until the caption shows how long an answer takes; and how often after that."""
 
@@ -56,6 +61,8 @@ class BrowseSearch(Vertical):
         self.asked_kind = ""
         """The kind of file that the last search kept to; "" for all."""
         self._typed = ""
+        self._is_warm = False
+        """Whether the process that searches has its store open."""
         self.hits = VirtualRows(id="browse-hits")
         """What was found."""
         self._question: Task | None = None
@@ -137,11 +144,9 @@ class BrowseSearch(Vertical):
         self.screen.set_focus(self.hits)
         self._typed = query.strip()
         if self._typed:
+            earlier = [one for one in self.input.earlier if one != self._typed]
+            self.input.earlier = [*earlier, self._typed][-MOST_EARLIER:]
             self._ask()
-
-    def leave(self) -> None:
-        """Go away."""
-        self.display = False
 
     def change_mode(self) -> None:
         """Change the mode, and search again if the box holds the last query."""
@@ -161,43 +166,54 @@ class BrowseSearch(Vertical):
     def _show_mode(self) -> None:
         _, mode = texts.parse_query(self.input.value, self.mode)
         marked = [marked_line(len(self.hits.marks))] if self.hits.marks else []
-        self._how.show(
-            [*texts.mode_lines(mode, is_typed=texts.has_mode(self.input.value)), *marked]
-        )
+        how = texts.mode_lines(mode, is_typed=texts.has_mode(self.input.value))
+        # With hits every line is one hit less.
+        self._how.show([*(how[:1] if self._found else how), *marked])
 
     @on(Input.Changed, "#browse-query")
     def _changing(self, event: Input.Changed) -> None:
         event.stop()
         self._show_mode()
+        typed = event.value.strip()
+        if self._is_warm and self.input.is_typing and typed != self._typed:
+            self._typed = typed
+            if len(texts.parse_query(typed, self.mode)[0]) >= LEAST_TYPED:
+                self._ask(is_typing=True)
 
     @on(Input.Submitted, "#browse-query")
     def _submitted(self, event: Input.Submitted) -> None:
         event.stop()
         self.ask_for(event.value)
 
-    def _ask(self) -> None:
+    def _ask(self, *, is_typing: bool = False) -> None:
         asked, self.asked_mode = texts.parse_query(self._typed, self.mode)
         asked, syntax = texts.parse_named(asked, texts.SYNTAXES)
         asked, self.asked_kind = texts.parse_named(asked, texts.KINDS)
         query, source = texts.parse_source(asked)
+        if is_typing and not query:
+            return
         self.query_words = query
         self.hits.marks = set()
-        self._found, self._known_of = {}, {}
-        self.hits.show(Listed())
-        self._hit_caption.show([])
         arguments = {"query": query, "k": HITS, "mode": self.asked_mode, "syntax": syntax or "auto"}
-        # A search may index what was edited.
-        arguments["update"] = not self._host.read_only
+        if is_typing:
+            arguments |= {"query": texts.as_begun(query), "k": HITS_TYPED}
+        else:
+            # A search may index what was edited.
+            arguments["update"] = not self._host.read_only
+            self._found, self._known_of = {}, {}
+            self.hits.show(Listed())
+            self._hit_caption.show([])
         self._end_waiting()
 
         def no_answer(error: FilestoreError) -> None:
             self._end_waiting()
+            self._found = {}
             self._answer_caption.show(error_lines(error))
             self.hits.show(Listed())
 
         self._question = self._host.task_manager.ask(
             Job(
-                name="search",
+                name="search_typed" if is_typing else "search",
                 arguments={**arguments, "source": source or (), "kind": self.asked_kind or ()},
             ),
             Handlers(then=self._show, failed=no_answer, stopped=self._cancelled),
@@ -206,7 +222,8 @@ class BrowseSearch(Vertical):
         )
         self._asked_at = time.monotonic()
         self._waiting = self.set_interval(ASKED_S, self._show_asking)
-        self._show_asking()
+        if not is_typing:
+            self._show_asking()
 
     def _show_asking(self) -> None:
         if self._question is not None:
@@ -231,14 +248,17 @@ class BrowseSearch(Vertical):
 
     def _cancelled(self) -> None:
         self._end_waiting()
+        self._is_warm = False
         self._answer_caption.show([texts.cancelled_line(self.query_words)])
 
     def _show(self, answer: "Answer") -> None:
         self._end_waiting()
+        self._is_warm = True
         self._answer_caption.show(texts.answer_lines(answer, limit=HITS))
         self._found = {hit.path: hit for hit in answer.hits or answer.nearest}
         self._known_of = {path: self._codes(path) for path in self._found}
         self._changed = set()
+        self._show_mode()
         self.hits.show(self._rows())
         self._hit_caption.show(texts.hit_lines(self.hit))
         # Also where nothing was found, and the cursor is on nothing as before.
@@ -251,7 +271,8 @@ class BrowseSearch(Vertical):
         hits = enumerate(self._found.values(), start=1)
         changed = self._changed
         return Listed(
-            [(hit.path, texts.hit_row(n, hit, is_changed=hit.path in changed)) for n, hit in hits]
+            [(hit.path, texts.hit_row(n, hit, is_changed=hit.path in changed)) for n, hit in hits],
+            columns=lambda key, room: texts.hit_columns(self._found[key], room),
         )
 
     def findings_changed(self) -> None:

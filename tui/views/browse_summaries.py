@@ -14,15 +14,15 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 
 from filestore import FilestoreError
-from tui.formatting import Line
+from tui.formatting import Line, error_lines
 from tui.formatting import rows as texts
-from tui.formatting.chunks import error_lines, family_lines
+from tui.formatting.chunks import family_lines
 from tui.formatting.rows import family_rows
 from tui.state.rows import Listed, TreeRows, Way
 from tui.views.browse_rows import TreeList
 from tui.views.context import Jumped, Target, ViewContext
+from tui.widgets.bars import Caption
 from tui.widgets.rows import VirtualRows
-from tui.widgets.text import Caption
 
 if TYPE_CHECKING:
     from filestore.browse import Family, InspectedStore, Row, StorePath

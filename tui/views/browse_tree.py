@@ -5,273 +5,47 @@ the cursor stays on its file, also where a rebuilt catalog gave it another numbe
 """
 
 from array import array
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from msgspec.structs import replace
 from textual import on
-from textual.message import Message
-from textual.timer import Timer
 from textual.widgets import Input
 
 from filestore import FilestoreError
-from filestore.browse import DocumentFiles, InspectedStore
-from tui.formatting import Line, line
 from tui.formatting import rows as texts
-from tui.formatting.rows import folder_above, is_folder, own_name, way_of
-from tui.state.rows import Document, Pending, TreeRows, Way
-from tui.views.browse_rows import (
-    Below,
-    Located,
-    Renewed,
-    TreeList,
-    located,
-    marked_line,
-    matches,
-    renewed,
-)
+from tui.formatting.rows import is_folder, way_of
+from tui.state.rows import Document, Way
+from tui.views.browse_columns import ResourceRows
+from tui.views.browse_rows import Located, Renewed, located, matches, renewed
 from tui.views.context import Target, ViewContext
-from tui.widgets.rows import VirtualRows
 
 if TYPE_CHECKING:
-    from filestore.browse import Counts, Row
+    from filestore.browse import Row
 
 FIRST_PAGE: Final = 64
 FILTERING_S: Final = 0.2
 """How long an answer takes before the caption shows that the filter is running."""
 MOST_REOPENED: Final = 200
 """Opened resources whose files are read again at once; others when they come in sight."""
-MOST_ROWS: Final = 10_000
-"""Rows whose words are kept; beyond that all are dropped and read again."""
 
 
-class BrowseTree(TreeList):
+class BrowseTree(ResourceRows):
     """Resources and their files; of a store in place folders, documents and their sections.
 
     The key of a resource, folder or document is its name, of a file or section its id.
     """
 
-    @dataclass
-    class Arrived(Message):
-        """The cursor is on the file asked for, or stays if the catalog does not have it."""
-
-        path: str
-        left_on: Target | None
-        """What the cursor is on if no key moved it: that file, or what it was on before."""
-
     def __init__(self, host: ViewContext) -> None:
-        model = TreeRows(
-            self.label,
-            self.rows_below,
-            self.seek,
-            self.fetch,
-            can_open=lambda way: isinstance(way[-1], str),
-            # Folders inside one that is closed stay as they are.
-            keeps=lambda way: is_folder(way[-1]),
-        )
-        rows = VirtualRows(id="browse-tree", marked_with=self._marked_with)
-        super().__init__("browse", host, rows, model)
-        self.resources: dict[str, Row] = {}
-        """All that are known; of a store in place folders and documents."""
-        self._inside: dict[str, list[str]] = {}
-        """Folder to what is in it; "" for the top."""
-        self._documents: dict[Document, array[int]] = {}
-        """The files of each document that is shown."""
-        self._read: dict[str | int, Row] = {}
-        """What was read for rows that came in sight."""
-        self._matches: Mapping[str, array[int]] = {}
-        self._counts: Counts | None = None
-        self._is_whole = False
-        self._problem = ""
-        self._filtering: Timer | None = None
-        """Set while the answer to a filter is awaited."""
-        self._unfiltered_key: Hashable | None = None
-        """What the cursor was on before the filter."""
-        self._absence: FilestoreError | None = None
-        """Why the catalog cannot be read."""
-        self._wanted = ("", 0, 0)
-        """Where the cursor is to go once there is such a row: path, line, section."""
-        self._opened_before: tuple[str, ...] = ()
-        """Resources to be opened once they are known."""
-        self._first: Sequence[Row] | None = None
-        """The first page, which may come before there is a place to show it."""
+        super().__init__(host)
         self._ask(
             lambda store: store.listing.resources(limit=FIRST_PAGE), self._take_first, urgent=True
-        )
-
-    def _ask(
-        self,
-        question: Callable[[InspectedStore], Any],
-        then: Callable[[Any], None],
-        group: str = "resources",
-        *,
-        urgent: bool = False,
-    ) -> None:
-        self.host.task_manager.read(
-            question, then, group=group, failed=self._take_absence, urgent=urgent
         )
 
     def on_mount(self) -> None:
         """Show the first resources at once, then all of them."""
         if self._first is not None:
             self._take_first(self._first)
-
-    @property
-    def has_sections(self) -> bool:
-        """Whether the rows are documents, and their sections."""
-        return self.host.findings.tree.has_sections
-
-    @property
-    def is_known(self) -> bool:
-        """Whether the resources are known, or known to be unreadable."""
-        return self._is_whole or self._absence is not None
-
-    # What is under the cursor
-
-    @property
-    def resource(self) -> str | None:
-        """The resource that the cursor is on or below."""
-        return _resource_of(self.key) if self.key is not None else None
-
-    @property
-    def path(self) -> str:
-        """Of the file under the cursor; "" for a resource, and while it is not known."""
-        row = self._read.get(self.key[-1]) if self.key is not None else None
-        return row.path if row is not None else ""
-
-    @property
-    def target(self) -> Target | None:
-        """What to show for the row under the cursor."""
-        key = self.key
-        if key is None:
-            return None
-        if isinstance(key[-1], int):
-            return Target(file=key[-1])
-        name = _resource_of(key)
-        if self.has_sections and not is_folder(name):
-            return Target(path=self.path) if self.path else None
-        return Target(resource=name)
-
-    def _marked_with(self, way: Hashable) -> Collection[Hashable]:
-        """What is marked with a row: nothing while its file is not known."""
-        match way:
-            case (*_, Pending()):
-                return ()
-            case (*_, Document() as document):
-                return self._documents.get(document, ())
-            case (*_, int(file)):
-                return (file,)
-        return (way,)
-
-    # What the rows are
-
-    def rows_below(self, way: Way) -> Sequence[Any] | int:
-        """The names in a folder, the files of a document; of a resource how many it has."""
-        key = way[-1]
-        if isinstance(key, Document):
-            return self._documents[key]
-        return self._inside[key] if key in self._inside else self.resources[key].children
-
-    def _keys(self, found: Below) -> Sequence[Any]:
-        """The keys of what is below a resource."""
-        if isinstance(found, array):
-            return found
-        keys: list[Any] = []
-        for one in found:
-            if isinstance(one, DocumentFiles):
-                keys.append(Document(one.ids[0]))
-                self._documents[keys[-1]] = one.ids
-            else:
-                keys.append(one)
-        return keys
-
-    def seek(self, way: Way) -> None:
-        """Read the files of a resource; what is in a folder comes with all folders."""
-        name = way[-1]
-
-        def take_below(found: Below) -> None:
-            if not self.model.is_filtered and self.model.take(way, self._keys(found)):
-                self.rows.changed()
-                self.post_message(self.Pointed())
-
-        if not is_folder(name):
-            self.host.task_manager.read(
-                lambda store: store.listing.rows_below(name),
-                take_below,
-                group=f"files of {name}",
-                urgent=True,
-            )
-
-    def fetch(self, ways: Sequence[Way]) -> None:
-        """Read some files, sections, or documents in place."""
-        keys = [way[-1] for way in ways]
-        # What is known of its first file says the name of a document.
-        files = [key.first if isinstance(key, Document) else key for key in keys]
-        files = [key for key in dict.fromkeys(files) if not isinstance(key, str | Pending)]
-        files = [key for key in files if key not in self._read]
-        known = (self.resources[key] for key in keys if key in self.resources)
-        names = {row.id: row.resource for row in known if row.id and row.resource not in self._read}
-
-        def take_rows(found: "Mapping[int, Row]") -> None:
-            rows = {names.get(one, one): row for one, row in found.items()}
-            if len(self._read) + len(rows) > MOST_ROWS:
-                self._read.clear()
-                self.model.forget()
-            self._read.update(rows)
-            self.rows.loaded(0, len(self.model))
-            if self.key is not None and self.key[-1] in rows:
-                self.post_message(self.Pointed())
-
-        def read(question: Callable[[InspectedStore], Any]) -> None:
-            self.host.task_manager.read(question, take_rows, group="", urgent=True)
-
-        if names:
-            read(lambda store: store.listing.documents(list(names)))
-        elif files and self.has_sections:
-            read(lambda store: store.listing.sections(files))
-        elif files:
-            read(lambda store: store.listing.chunks(files))
-
-    def label(self, way: Way) -> Line | None:
-        """The words of a row; None while nothing is known of it."""
-        key, is_filtered = way[-1], self.model.is_filtered
-        name = _resource_of(way)
-        resource, index = self.resources.get(name), self.host.findings.index
-        read = self._read.get(key.first if isinstance(key, Document) else key)
-        if isinstance(key, Document):
-            return texts.heading_row(read, resource) if read and resource else None
-        if not isinstance(key, str):
-            # What a filter leaves is in no folder, and so says where it lies.
-            depth = 0 if is_filtered else len(way) - 2
-            shown = texts.Shown(name=name, depth=depth)
-            if read is not None and not self.has_sections:
-                shown = replace(shown, findings=index.of_row(read.path))
-            return texts.file_row(read, shown) if read is not None else None
-        if resource is None:
-            return None
-        shown = texts.Shown(
-            name=name if is_filtered else own_name(name),
-            depth=len(way) - 1,
-            is_open=self.model.is_open(way),
-            matches=len(self._matches[name]) if is_filtered else None,
-            ascii_only=self.rows.is_ascii,
-        )
-        if resource.kind != "document":
-            return texts.file_row(resource, replace(shown, severities=index.of_resource(name)))
-        if read is None:
-            return texts.file_row(resource, shown)
-        shown = replace(shown, findings=index.of_row(read.path))
-        return texts.file_row(replace(read, children=resource.children), shown)
-
-    # Reading
-
-    def _take_absence(self, error: FilestoreError) -> None:
-        """There is no catalog, or none that can be read."""
-        self._absence = error
-        self._read.clear()
-        self._take_resources(())
 
     def _take_first(self, found: "Sequence[Row]") -> None:
         if not self.rows.is_attached:
@@ -292,6 +66,7 @@ class BrowseTree(TreeList):
         # Open what was open the last time.
         self.model.open_each(self.way(name) for name in self._opened_before)
         self._opened_before = ()
+        self._sort_again()
         if self.filter:
             self.put_filter(self.filter)
             self.filter_typed(self.filter)
@@ -299,62 +74,6 @@ class BrowseTree(TreeList):
             self.open_path(*self._wanted)
         self.rows.changed()
         self._count()
-
-    def _take_resources(
-        self, found: "Sequence[Row]", known: Mapping[Way, Sequence[Any]] | None = None
-    ) -> None:
-        self.resources = {row.resource: row for row in found}
-        self._inside = {"": []}
-        for name in self.resources:
-            above = folder_above(name) if self.has_sections else ""
-            self._inside.setdefault(above, []).append(name)
-        self.model.replace(self._inside[""], known)
-        self.changed()
-
-    def _count(self) -> None:
-        def take(counts: "Counts") -> None:
-            """Show the numbers."""
-            self._counts = counts
-            self.show_count()
-
-        self._ask(lambda store: store.listing.counts(), take, "counts")
-
-    def show_count(self) -> None:
-        """Show how much there is, how much is marked, and what is not indexed."""
-        if self._filtering is not None:
-            return
-        is_filtered, known = self.model.is_filtered, self._counts
-        total = len(self.model.tops)
-        if self.has_sections and not is_filtered:
-            total = sum(row.kind == "document" for row in self.resources.values())
-            total = known.resources if known else total
-        counts = texts.count_line(
-            shown=sum(map(len, self._matches.values())) if is_filtered else 0,
-            resources=total,
-            chunks=known.chunks if known is not None else None,
-            filtered=self.filter if is_filtered else "",
-            has_sections=self.has_sections,
-        )
-        problem = [line(self._problem, "error")] if self._problem else []
-        how_many = [counts] if self._absence is None else []
-        marked = [marked_line(len(self.rows.marks))] if self.rows.marks else []
-        self.caption.show([*problem, *how_many, *marked, *self.index_lines()])
-
-    @on(VirtualRows.Marked)
-    def _marked(self) -> None:
-        self.show_count()
-
-    def index_lines(self) -> list[Line]:
-        """How many files are not indexed, and the key that indexes them; nothing where all are."""
-        if self._absence is not None:
-            return texts.absence_lines(self._absence)
-        files = self.host.findings.by_code().get("untracked", 0)
-        return texts.unindexed_lines(files, is_short=bool(self.resources))
-
-    def findings_changed(self) -> None:
-        """Draw the findings of the rows again."""
-        self.rows.loaded(0, len(self.model))
-        self.show_count()
 
     # Opening and closing
 
@@ -468,6 +187,13 @@ class BrowseTree(TreeList):
         if not self.input.value.strip():
             self.show_all(back=True)
 
+    def begin_filter(self) -> None:
+        """Have the names read while the first letter is typed: no name has this in it."""
+        super().begin_filter()
+        self.host.task_manager.read(
+            lambda store: matches(store, "\0"), lambda _: None, group="filter"
+        )
+
     def filter_typed(self, text: str) -> None:
         """Ask for what matches a filter."""
         self.filter = text
@@ -476,8 +202,7 @@ class BrowseTree(TreeList):
             return
         if self._filtering is None:
             self._filtering = self.set_interval(
-                FILTERING_S,
-                lambda: self.caption.show([texts.filtering_line(self.filter)]),
+                FILTERING_S, lambda: self.caption.show([texts.filtering_line(self.filter)])
             )
 
         def bad_filter(error: FilestoreError) -> None:
@@ -537,14 +262,23 @@ class BrowseTree(TreeList):
         key = self.key
         self._absence = None
         self._read.clear()
+        self._measures.clear()
+        self._measured_all = False
         self._is_whole = True
         way = way_of if self.has_sections else lambda name: (name,)
         known = {way(name): self._keys(below) for name, below in found.below.items()}
         if found.matches is not None and self.filter:
             self._show_matches(found.matches)
         self._take_resources(found.resources, known)
+        there = {row.resource for row in found.resources}
+        # Of what is gone, resources are marked no more; files are found to be gone when used.
+        for mark in [mark for mark in self.rows.marks if isinstance(mark, tuple)]:
+            name = mark[-1]
+            if isinstance(name, str) and not is_folder(name) and name not in there:
+                self.rows.marks.discard(mark)
         if key is not None and isinstance(key[-1], int) and not self.has_sections and found.place:
             self.rows.move_to(self._way_to(*found.place))
+        self._sort_again()
         self._count()
 
     # What is kept
@@ -553,15 +287,21 @@ class BrowseTree(TreeList):
         """What is open, where the cursor is, what is filtered."""
         opened = [way[-1] for way in self.model.opened if isinstance(way[-1], str)]
         opened.sort(key=lambda name: not is_folder(name))
-        return {"opened": opened[:MOST_REOPENED], "path": self.path, "filter": self.filter}
+        return {
+            "opened": opened[:MOST_REOPENED],
+            "path": self.path,
+            "filter": self.filter,
+            "order": self.order,
+            "columns": self._chosen,
+        }
 
-    def restore(self, *, opened: Sequence[str], path: str, text: str) -> None:
+    def restore(self, saved: Mapping[str, Any], *, opened: Sequence[str], path: str) -> None:
         """Open this again, once it is known."""
+        text, order, columns = saved.get("filter"), saved.get("order"), saved.get("columns")
+        if isinstance(order, str) and order.removeprefix("-") in texts.SORTS:
+            self.order = order
+        if isinstance(columns, list):
+            self._chosen = [one for one in columns if one in texts.COLUMNS]
         self._opened_before = tuple(opened)
         self._wanted = (path, 0, 0)
-        self.filter = text
-
-
-def _resource_of(way: Way) -> str:
-    """The resource, folder or document that a row is, or is below."""
-    return next(key for key in reversed(way) if isinstance(key, str))
+        self.filter = text if isinstance(text, str) else ""

@@ -1,8 +1,4 @@
-"""What the frame of the inspector offers its views, what it asks of them, and the line to edit.
-
-A rendered text has other lines than its file, and no marks of Markdown. One rule: words are looked
-for, and where they are not found no line is claimed.
-"""
+"""What the frame of the inspector offers its views, and what it asks of them."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -15,7 +11,9 @@ from textual.message import Message
 from textual.widget import Widget
 
 from filestore import FilestoreError, Finding
+from filestore.browse import InspectorOptions
 from tui.actions import ActionContext, Place, of_place
+from tui.formatting import Line
 from tui.state.findings import Findings
 from tui.workers.task_manager import TaskManager
 
@@ -31,6 +29,8 @@ class ViewContext(Protocol):
     """Everything found so far, for all views."""
     read_only: str
     """Why nothing may be written; "" where it may."""
+    own: InspectorOptions
+    """What the user's settings say of the inspector."""
 
     @property
     def store_option(self) -> str:
@@ -47,6 +47,9 @@ class ViewContext(Protocol):
 
     def note(self, command: str) -> None:
         """Put a command line into the log of what was done."""
+
+    def run_command(self, words: Sequence[str], about: Sequence[Line] = ()) -> None:
+        """Run a command of the program, once it is confirmed; `about` is for one without a plan."""
 
     def go(self, place: Place) -> None:
         """Show a view."""
@@ -80,7 +83,11 @@ def bindings_of(place: Place) -> list[Binding]:
     """The keys of a place, each asking the frame for its action."""
     return [
         Binding(
-            ",".join(action.keys), f"app.do('{place}', '{action.name}')", action.title, show=False
+            ",".join(action.keys),
+            f"app.do('{place}', '{action.name}')",
+            action.title,
+            show=False,
+            id=f"{place}.{action.name}",
         )
         for action in of_place(place)
     ]
@@ -111,6 +118,20 @@ class Target(Struct, frozen=True, kw_only=True):
     """Of a document in place: the section with this line is shown; 0 for the whole document."""
     text: str = ""
     """The same of a document without lines: the section with this text."""
+    top: int = 0
+    """The line of the file to begin with."""
+    heading: str = ""
+    """The heading to begin with."""
+
+
+class Visit(Struct, frozen=True):
+    """What was shown, and where, to come back to."""
+
+    target: Target
+    section: str
+    """The way to look."""
+    at: tuple[int, int]
+    """The line and the character in sight first."""
 
 
 class View(Widget):
@@ -184,95 +205,10 @@ class View(Widget):
         """Restore what `saved` gave once; anything may be missing, or of a wrong type."""
 
 
-_WORD: Final = re.compile(r"\w+")
 _NAMED: Final = re.compile(r"\blines? (\d{1,9})\b")
-_MOST_HIDDEN: Final = 500
-"""Characters in a file between two words of what is read."""
-_MOST_WORDS: Final = 8
-"""Of what is looked for; the rest of a row adds nothing."""
-
-
-def line_in_sight(text: str, row: str, share: float) -> int:
-    """The line in which a row of the screen begins, from 1; 0 where that is not found.
-
-    Args:
-        text: The whole file.
-        row: What the row says; its words are in the file in this order.
-        share: Of the text above the row, 0 to 1; of several places the nearest is taken.
-    """
-    wanted = [word.lower() for word in _WORD.findall(row)][:_MOST_WORDS]
-    # The words behind the frontmatter, and the line of each.
-    words: list[str] = []
-    lines: list[int] = []
-    first = _frontmatter_lines(text)
-    for number, line in enumerate(text.split("\n")[first:], start=first + 1):
-        found = _WORD.findall(line.lower())
-        words += found
-        lines += [number] * len(found)
-    for length in range(len(wanted), 0, -1):
-        places = [
-            place
-            for place, word in enumerate(words)
-            if word == wanted[0] and words[place : place + length] == wanted[:length]
-        ]
-        if places:
-            wanted_at = share * len(words)
-            return lines[min(places, key=lambda place: abs(place - wanted_at))]
-    return 0
-
-
-def line_of_query(text: str, query: str) -> int:
-    """The line with most of the words of a query, the first of these; 0 where none has any.
-
-    Args:
-        text: The whole file; its frontmatter is no place that a person searches for.
-        query: As it was typed.
-    """
-    wanted = {
-        word.lower()
-        for part in query.split()
-        if not part.startswith("-")
-        for word in _WORD.findall(part)
-    }
-    found = [0, 0]
-    first = _frontmatter_lines(text)
-    for number, line in enumerate(text.split("\n")[first:], start=first + 1):
-        has = len(wanted.intersection(word.lower() for word in _WORD.findall(line)))
-        if has > found[0]:
-            found = [has, number]
-    return found[1]
-
-
-def line_of_passage(text: str, passage: str) -> int:
-    """The line in which a passage of a file begins, from 1; 0 where it is not there.
-
-    Its words are in the file in order, with what a link hides between them.
-    """
-    wanted = _WORD.findall(passage)[:_MOST_WORDS]
-    found: tuple[int, int] | None = None
-    first = text.find(wanted[0]) if wanted else -1
-    while first >= 0:
-        at = end = first
-        for word in wanted:
-            at = text.find(word, end, end + _MOST_HIDDEN + len(word))
-            if at < 0:
-                break
-            end = at + len(word)
-        if at >= 0 and (found is None or end - first < found[0]):
-            # Where its words are closest together.
-            found = end - first, first
-        first = text.find(wanted[0], first + 1)
-    return text.count("\n", 0, found[1]) + 1 if found is not None else 0
 
 
 def line_named(detail: str) -> int:
     """The first line that the words of a finding name; 0 for none."""
     named = _NAMED.search(detail)
     return int(named.group(1)) if named is not None else 0
-
-
-def _frontmatter_lines(text: str) -> int:
-    if not text.startswith(("---\n", "---\r\n", "\ufeff---")):
-        return 0
-    end = re.search(r"\n---[ \t]*\r?(?:\n|\Z)", text)
-    return text.count("\n", 0, end.end()) if end is not None else 0

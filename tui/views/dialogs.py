@@ -1,93 +1,28 @@
-"""What is laid over the page: questions, panels, too small a terminal, why no store opens.
-
-Its screens settle: one size at a time, none too large to draw, and one answer. One rule: of two
-pending sizes of a screen the older one is dropped. Textual lays the screen out for each, sends it a
-resize again, and so switches between the two for ever. Two are pending where a terminal is resized
-while a screen opens, and always where it has no size: then Textual begins with 25 lines and goes on
-with 24.
-"""
+"""What is laid over the page: questions, panels, too small a terminal, why no store opens."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
-from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.events import Key, Resize, ScreenResume
 from textual.geometry import Size
-from textual.screen import ModalScreen, Screen
-from textual.suggester import SuggestFromList
+from textual.screen import ModalScreen
+from textual.suggester import Suggester
 from textual.timer import Timer
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from filestore import FilestoreError
-from tui.formatting import Line, one_line, plain
-from tui.formatting.reports import start_lines
+from tui.formatting import Line, error_lines, one_line, plain
 from tui.widgets.drawing import PlainBar
 from tui.widgets.text import Field, TextPane
-
-MOST: Final = Size(2000, 1000)
-"""More than any monitor shows; a terminal may claim 65,535 by 65,535, which no memory holds."""
-
-
-class Steady:
-    """Mixed in before the class of a screen; dismissed once, whatever events still arrive."""
-
-    is_seen_first: ClassVar[bool] = False
-    """Whether keys that were pressed before it is seen are not for it."""
-    is_left = False
-    """Whether it was answered: keys right behind the answer are not for it."""
-
-    def dismiss(self, result: Any = None) -> AwaitComplete:
-        """Dismiss it with a result, unless that was done or another screen lies over it."""
-        assert isinstance(self, Screen)
-        # For Textual, a screen that is visible below a question is current, too.
-        if self.is_left or self.app.screen is not self:
-            return AwaitComplete()
-        self.is_left = True
-        return Screen.dismiss(self, result)
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Do nothing once it is dismissed, or the inspector ends."""
-        assert isinstance(self, Screen)
-        is_over = self.is_left or not self.is_attached
-        return False if is_over else Screen.check_action(self, action, parameters)
-
-    def on_mount(self) -> None:
-        """Begin, unless it or the inspector ends just now.
-
-        From then on Textual makes no more widgets, whichever were made before.
-        """
-        assert isinstance(self, Screen)
-        if self.is_attached and self.app.is_running and not self.is_left:
-            self.begin()
-
-    def begin(self) -> None:
-        """Show what there is to show; its widgets are there."""
-
-    def ask(self) -> None:
-        """Say which keys answer: from now on they are taken, where it has to be seen first."""
-
-    def on_resize(self, event: Resize) -> None:
-        """Drop a size that the terminal does not have any more."""
-        assert isinstance(self, Screen)
-        if event.size != self.app.size:
-            event.stop()
-            event.prevent_default()
-
-
-class MainScreen(Steady, Screen[Any]):
-    """The one with the pages."""
-
-
-def drawable(size: Size) -> Size:
-    """As much of a terminal as is drawn on."""
-    return Size(min(max(1, size.width), MOST.width), min(max(1, size.height), MOST.height))
+from tui.widgets.upstream import Steady
 
 
 class Choice(Struct, frozen=True, kw_only=True):
@@ -98,11 +33,20 @@ class Choice(Struct, frozen=True, kw_only=True):
     about: str = ""
     why_not: str = ""
     """Why it cannot be chosen; "" where it can."""
+    key: str = ""
+    """The letter that chooses it; "" for none."""
+
+
+WAYS: Final = {"index": "i", "make": "n", "example": "x", "retry": "r"}
+"""What can be done where there is no store, and the key for it."""
 
 
 class ChoiceScreen(Steady, ModalScreen[str | None]):
     """Choices under a question; gives the name of the chosen one, or None."""
 
+    hint: ClassVar[str] = "enter chooses, esc cancels"
+    box: ClassVar[str] = "box"
+    filters: ClassVar[bool] = False
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,q", "dismiss", "leave"),
         Binding("j", "down", show=False),
@@ -111,22 +55,27 @@ class ChoiceScreen(Steady, ModalScreen[str | None]):
 
     def __init__(self, question: str, choices: Sequence[Choice], *, at: str = "") -> None:
         super().__init__()
-        self._question = question
+        self._head = Text(one_line(question), style="bold")
         self._choices = choices
         self._at = at
 
     def compose(self) -> ComposeResult:
         """The question, and what can be chosen."""
-        options = []
-        for choice in self._choices:
-            text = Text(one_line(choice.title), style="bold")
-            for more in filter(None, (choice.about, choice.why_not)):
-                text.append(f"  {one_line(more)}", style="dim not bold")
-            options.append(Option(text, id=choice.name, disabled=bool(choice.why_not)))
-        with Vertical(classes="box"):
-            yield Static(Text(one_line(self._question), style="bold"))
-            yield OptionList(*options)
-            yield Static(Text("enter chooses, esc cancels", style="dim"))
+        with Vertical(classes=self.box):
+            yield Static(self._head)
+            yield OptionList(*map(self.row, self._choices))
+            if self.filters:
+                yield Field(placeholder="words of a line", compact=True)
+            yield (hint := Static(Text(self.hint, style="dim"), classes="hint"))
+            hint.visible = not self.is_seen_first
+
+    def row(self, choice: Choice) -> Option:
+        """How a choice is shown."""
+        text = Text(f"{choice.key}  " if choice.key else "", style="bold")
+        text.append(one_line(choice.title))
+        for more in filter(None, (choice.about, choice.why_not)):
+            text.append(f"  {one_line(more)}", style="dim not bold")
+        return Option(text, id=choice.name, disabled=bool(choice.why_not))
 
     def begin(self) -> None:
         """Begin on the choice that holds now."""
@@ -137,6 +86,13 @@ class ChoiceScreen(Steady, ModalScreen[str | None]):
         if getattr(self.app, "ascii", False):
             options.vertical_scrollbar.renderer = PlainBar  # type: ignore[misc] # as documented
         options.focus()
+
+    def on_key(self, event: Key) -> None:
+        """Choose by its letter."""
+        for one in self._choices:
+            if one.key and one.key == event.character and not one.why_not:
+                event.stop()
+                self.dismiss(one.name)
 
     @on(OptionList.OptionSelected)
     def _chosen(self, event: OptionList.OptionSelected) -> None:
@@ -149,6 +105,61 @@ class ChoiceScreen(Steady, ModalScreen[str | None]):
     def action_up(self) -> None:
         """Go to the one before."""
         self.query_one(OptionList).action_cursor_up()
+
+
+HELP_WIDTH: Final = 100
+AROUND: Final = 8
+"""Columns of a box that are none of a line's: borders, padding, the scroll bar."""
+
+
+class HelpScreen(ChoiceScreen):
+    """Every action on one line, filtered by what is typed behind a slash."""
+
+    hint = "/ filters, enter does it, esc closes"
+    filters = True
+    box = "box help"
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("slash", "filter", show=False)]
+
+    def __init__(self, question: str, choices: Sequence[Choice], *, is_typing: bool) -> None:
+        super().__init__(question, choices)
+        self._is_typing = is_typing
+
+    def row(self, choice: Choice) -> Option:
+        """On one line, as much of it as fits."""
+        text = Text(one_line(choice.title), style="bold")
+        text.append(f"  {one_line(choice.about)}", style="dim not bold")
+        room = min(self.app.size.width * 96 // 100, HELP_WIDTH) - AROUND
+        # An ellipsis is no ASCII.
+        text.truncate(room, overflow="crop" if getattr(self.app, "ascii", False) else "ellipsis")
+        return Option(text, id=choice.name)
+
+    def begin(self) -> None:
+        """Begin with a filter where one is to be typed."""
+        self.query_one(Field).display = False
+        super().begin()
+        if self._is_typing:
+            self.action_filter()
+
+    def action_filter(self) -> None:
+        """Type a filter."""
+        self.query_one(Field).display = True
+        self.query_one(Field).focus()
+
+    @on(Input.Changed)
+    def _filtered(self, event: Input.Changed) -> None:
+        words = event.value.lower().split()
+        options = self.query_one(OptionList)
+        options.clear_options()
+        options.add_options(
+            self.row(one)
+            for one in self._choices
+            if all(word in f"{one.title} {one.about}".lower() for word in words)
+        )
+        options.highlighted = 0 if options.option_count else None
+
+    @on(Input.Submitted)
+    def _submitted(self) -> None:
+        self.query_one(OptionList).action_select()
 
 
 YES: Final = "yes"
@@ -256,6 +267,20 @@ class ConfirmScreen(Steady, ModalScreen[bool]):
                 self.notify("cancelled: nothing was written")
 
 
+class _Completer(Suggester):
+    """Suggests the last line of those before that begins so, else what completes this one."""
+
+    def __init__(self, earlier: Sequence[str], complete: Callable[[str], str | None]) -> None:
+        super().__init__(use_cache=False, case_sensitive=True)
+        self._earlier = earlier
+        self._complete = complete
+
+    async def get_suggestion(self, value: str) -> str | None:
+        """The whole line; None for none."""
+        before = (one for one in reversed(self._earlier) if one.startswith(value))
+        return next(before, None) or self._complete(value)
+
+
 class PromptScreen(Steady, ModalScreen[str | None]):
     """Gives what was typed, or None. Up and down go through what was typed before."""
 
@@ -263,6 +288,7 @@ class PromptScreen(Steady, ModalScreen[str | None]):
         Binding("escape", "dismiss", "leave"),
         Binding("up", "earlier(-1)", "earlier", show=False),
         Binding("down", "earlier(1)", "later", show=False),
+        Binding("tab", "complete", "complete", show=False),
     ]
 
     def __init__(
@@ -270,17 +296,20 @@ class PromptScreen(Steady, ModalScreen[str | None]):
         sign: str,
         *,
         hint: str = "",
+        value: str = "",
         earlier: Sequence[str] = (),
-        completions: Sequence[str] = (),
+        complete: Callable[[str], str | None] = lambda _: None,
     ) -> None:
+        """Type nothing yet; `value` is there to be changed, `complete` ends a line if it can."""
         super().__init__()
         self._sign = sign
         self._earlier = [*earlier, ""]
         self._at = len(earlier)
         # Held here: a key may come as the inspector ends, which then makes no more widgets.
         self._line = Field(
+            value=value,
             placeholder=hint,
-            suggester=SuggestFromList([*self._earlier, *completions]),
+            suggester=_Completer(earlier, complete),
             compact=True,
             # Selected, what was typed ahead would be replaced by the next letter.
             select_on_focus=False,
@@ -316,6 +345,10 @@ class PromptScreen(Steady, ModalScreen[str | None]):
         # A key may still arrive while the line goes away.
         if self.is_current:
             self.dismiss(text)
+
+    def action_complete(self) -> None:
+        """Take what is suggested."""
+        self._line.action_cursor_right()
 
     def action_earlier(self, step: int) -> None:
         """Take up a line that was typed before, or a later one."""
@@ -432,35 +465,29 @@ def is_too_small(size: Size) -> bool:
     return size.width < LEAST.width or size.height < LEAST.height
 
 
-class StartScreen(Steady, ModalScreen[str]):
-    """Returns what to do: "make", "example", "retry" or "quit"."""
+class StartScreen(ChoiceScreen):
+    """Why there is no store, and what to do: gives the name of the way, or None to quit."""
 
     is_seen_first = True
+    hint = "enter chooses, q quits"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("n", "way('make')", "make a store"),
-        Binding("x", "way('example')", "open the example"),
-        Binding("r", "way('retry')", "try again"),
-        Binding("q,escape,ctrl+q", "way('quit')", "quit"),
+        *(Binding(key, f"way('{way}')", show=False) for way, key in WAYS.items()),
+        Binding("ctrl+q", "dismiss", show=False),
     ]
 
-    def __init__(self, error: FilestoreError, *, absent: bool) -> None:
-        super().__init__()
-        self.error = error
-        self._absent = absent
-        # Held here: a key may end the screen before it has its parts.
-        self._pane = TextPane()
+    def __init__(self, error: FilestoreError, ways: Sequence[Choice]) -> None:
+        choices = [
+            replace(one, title=f"{WAYS.get(one.name, ' ')}  {one.title}")
+            for one in (*ways, Choice(name="retry", title="try again"))
+        ]
+        super().__init__("", choices)
+        self._head = Text(plain(error_lines(error)))
 
-    def compose(self) -> ComposeResult:
-        """The error, its remedy, and the keys."""
-        with Vertical(classes="box wide", id="start"):
-            yield self._pane
-
-    def begin(self) -> None:
-        """Show what is wrong."""
-        self._pane.show(start_lines(self.error, absent=self._absent), key="start")
-        self._pane.focus()
+    def ask(self) -> None:
+        """Say that it is answered from now on."""
+        self.query(".hint").set(visible=True)
 
     def action_way(self, way: str) -> None:
-        """Take a way on; a store is only made where there is none."""
-        if self._absent or way in ("retry", "quit"):
+        """Take a way that is offered."""
+        if any(one.name == way for one in self._choices):
             self.dismiss(way)

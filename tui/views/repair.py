@@ -18,9 +18,9 @@ from textual.widget import Widget
 
 from filestore import Policy
 from tui.actions import ActionContext, Place
-from tui.formatting import Line, count, cut, line, shortened
+from tui.formatting import Line, count, cut, error_lines, line, plain, shortened
 from tui.formatting import plans as texts
-from tui.formatting.reports import Side, refusal_lines, report_lines, report_summary
+from tui.formatting.reports import Side, report_lines
 from tui.state.lists import (
     ChosenSteps,
     PlanRows,
@@ -33,8 +33,8 @@ from tui.state.lists import (
 from tui.views.context import View, ViewContext
 from tui.views.dialogs import ConfirmScreen
 from tui.views.repair_panes import Changes, PlanPane
+from tui.widgets.bars import Caption
 from tui.widgets.rows import VirtualRows
-from tui.widgets.text import Caption
 from tui.workers.tasks import Handlers, Job, Task
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class RepairView(View):
         """Whether the running work writes files; otherwise there is nothing to undo."""
         self._job: Task | None = None
         self._ticking: Timer | None = None
-        self._head, self._footer = Caption(id="plan-head"), Caption(id="plan-footer")
+        self._head, self._footer = Caption(id="plan-head"), Caption(id="plan-footer", most=3)
         self._pane = PlanPane(texts.NO_PLAN, id="plan")
         self._changes = Changes(host, show=self._show_message)
 
@@ -295,7 +295,7 @@ class RepairView(View):
             self._chosen, self._command = found
             none = TOO_MANY if self._chosen.plan.steps else "no step is chosen"
             command = line(cut(shortened(self._command) or none, MOST_SHOWN), "note")
-            self._costs = [command, texts.totals_line(self._chosen.plan)]
+            self._costs = [texts.totals_line(self._chosen.plan), command]
             self._draw()
             self.host.context_changed()
 
@@ -309,23 +309,21 @@ class RepairView(View):
             if self._rows is not None:
                 self.host.notify("the steps are still being counted", severity="warning")
             return
-        plan = self._chosen.plan
         if self.host.read_only:
             self.host.notify(self.host.read_only, severity="warning")
-        elif not plan.steps:
-            self.host.notify("no applicable step is chosen", severity="warning")
-        else:
-            lines: list[Line] = []
-            if self._stale:
-                stale = f"{self._stale}: steps that no longer apply are skipped and reported"
-                lines.append(line(stale, "warning"))
-            shown = texts.question_lines(plan.steps, most=MOST_NAMED)
-            kept = line("files are backed up first: u undoes all of it", "note")
-            lines += [*shown, kept] if shown else [line("only the sidecar is written")]
-            removed = [path for step in plan.steps for path in texts.removed_by(step)]
-            question = ConfirmScreen(texts.scope(plan), lines, removes=len(removed))
-            command = self.command()
-            self.app.push_screen(question, lambda yes: self._apply(plan, command) if yes else None)
+            return
+        plan = self._chosen.plan
+        lines: list[Line] = []
+        if self._stale:
+            stale = f"{self._stale}: steps that no longer apply are skipped and reported"
+            lines.append(line(stale, "warning"))
+        shown = texts.question_lines(plan.steps, most=MOST_NAMED)
+        kept = line("files are backed up first: u undoes all of it", "note")
+        lines += [*shown, kept] if shown else [line("only the sidecar is written")]
+        removed = [path for step in plan.steps for path in texts.removed_by(step)]
+        question = ConfirmScreen(texts.scope(plan), lines, removes=len(removed))
+        command = self.command()
+        self.app.push_screen(question, lambda yes: self._apply(plan, command) if yes else None)
 
     def _apply(self, plan: "Plan", command: str) -> None:
         title = f"repair, {count(len(plan.steps), 'step')}"
@@ -339,7 +337,7 @@ class RepairView(View):
             self._pane.clear(message)
             self._count()
             self._end()
-            self.host.notify(report_summary(report))
+            self.host.notify(plain(message[:1]))
             self.host.verified(report.remaining, report.plan.level, report.not_checked)
             self.host.look_again()
 
@@ -359,7 +357,7 @@ class RepairView(View):
         )
 
     def _refused(self, error: "FilestoreError") -> None:
-        self._show_message(refusal_lines(error))
+        self._show_message(error_lines(error, is_whole=True))
         self.host.fail(error)
         self._after_work()
 
@@ -474,9 +472,9 @@ class RepairView(View):
                 words = "reading the step: space chooses it, esc goes back  "
                 title = (*line(words, "key"), *title)
         self._head.show([title])
-        lines = [*self._costs]
+        lines: list[Line] = []
         if self._job is not None:
             files = ", u restores files" if self._writes_files else ""
             safe = f"x stops it safely{files}" if self._job.writes else "x stops it"
             lines.append((*self._job.progress(), *line(f"  {safe}", "quiet")))
-        self._footer.show(lines)
+        self._footer.show([*lines, *self._costs])

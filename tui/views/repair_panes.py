@@ -12,7 +12,7 @@ from textual.timer import Timer
 
 from filestore import Step
 from filestore.browse import Left
-from tui.formatting import Line, line
+from tui.formatting import Line, error_lines, line, plain
 from tui.formatting import reports as texts
 from tui.formatting.plans import kind_lines, left_lines, step_lines
 from tui.state.lists import PlanRows
@@ -43,6 +43,7 @@ class PlanPane(Horizontal):
         self._resting: Timer | None = None
         self.steps = VirtualRows(
             id="plan-rows",
+            signs=False,
             marked_with=lambda key: self.plan_rows.chosen_with(key) if self.plan_rows else (),
         )
         self.text = TextPane(id="plan-detail", classes="aside")
@@ -68,6 +69,7 @@ class PlanPane(Horizontal):
             # The first step that is shown; the first row where none is.
             at = rows.key(min(len(rows), 2) - 1) if len(rows) else None
         self.plan_rows, self._message = rows, message
+        rows.ascii_only = self.steps.is_ascii
         self.steps.marks = rows.chosen
         self.steps.show(rows, at=at)
         self._show_detail()
@@ -255,7 +257,7 @@ class Changes(Horizontal):
         self._host.note(f"filestore {self._host.store_option}{job} {identifier}")
 
         def refused(error: "FilestoreError") -> None:
-            self._show_lines(texts.refusal_lines(error))
+            self._show_lines(error_lines(error, is_whole=True))
             self._host.fail(error)
             self._host.look_again()
 
@@ -273,6 +275,7 @@ class Changes(Horizontal):
         )
 
     def _done(self, side: texts.Side, result: "UndoResult | None") -> None:
-        self._show_lines(texts.undo_lines(result, side=side))
-        self._host.notify(texts.undo_summary(result, side=side))
+        lines = texts.undo_lines(result, side=side)
+        self._show_lines(lines)
+        self._host.notify(plain(lines[:1]))
         self._host.look_again()

@@ -30,8 +30,9 @@ from tui.state.lists import (
 from tui.views.context import View, ViewContext, line_named
 from tui.views.dialogs import Choice, ChoiceScreen
 from tui.views.verify_panes import EvidenceLoader, VerifyRun
+from tui.widgets.bars import Caption
 from tui.widgets.rows import VirtualRows
-from tui.widgets.text import Caption, Field, TextPane
+from tui.widgets.text import Field, TextPane
 
 TYPING_S: Final = 0.06
 """How long typing pauses before the filter is applied."""
@@ -234,8 +235,7 @@ class VerifyView(View):
 
     def do_sort(self) -> None:
         """Go on to the next order."""
-        at = ORDERS.index(self._rows.order)
-        self._rows.order = ORDERS[(at + 1) % len(ORDERS)]
+        self._rows.order = ORDERS[(ORDERS.index(self._rows.order) + 1) % len(ORDERS)]
         self._take_up()
 
     def do_evidence(self) -> None:
@@ -431,10 +431,6 @@ class VerifyView(View):
         if self.is_reading:
             order = Span("reading the evidence: esc goes back", "key")
         head = [self._verifying.line(), (*counts, order)]
-        if not findings.coverage.is_running:
-            head.append(
-                texts.not_checked_line(findings.coverage.level, findings.coverage.not_checked)
-            )
         if self._mistake:
             head.append(line(self._mistake, "warning"))
         elif not shown.is_all:
@@ -442,4 +438,8 @@ class VerifyView(View):
             head.append(
                 texts.filters_line(shown.text, shown.severities, shown.code, shown=shown_here)
             )
+        if not findings.coverage.is_running:
+            # The last one: it may be cut.
+            coverage = findings.coverage
+            head.append(texts.not_checked_line(coverage.level, coverage.not_checked))
         self._head.show(head)

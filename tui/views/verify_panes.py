@@ -18,19 +18,20 @@ from textual.screen import ModalScreen
 from textual.timer import Timer
 
 from filestore import FilestoreError, Finding
-from filestore.browse import SideChoice, is_clean, shown_path
-from tui.formatting import Line, Role, Span, duration, line, span
+from filestore.browse import SideChoice, hunk_texts, hunks_choice, is_clean, shown_path
+from tui.formatting import Line, Role, Span, duration, error_lines, line, span
 from tui.formatting import findings as texts
 from tui.state.findings import FindingIndex, key_of
 from tui.views.context import ViewContext, line_named
-from tui.views.dialogs import Steady
-from tui.widgets.drawing import Wrapping
-from tui.widgets.text import Caption, TextPane
+from tui.widgets.bars import Caption
+from tui.widgets.drawing import wrapped
+from tui.widgets.text import TextPane
+from tui.widgets.upstream import Steady
 from tui.workers.tasks import Handlers, Job, Task
 
 if TYPE_CHECKING:
     from filestore import Checked
-    from filestore.browse import Evidence, Neighbour, Sides
+    from filestore.browse import Evidence, Neighbour, Side, Sides
 
 FOLLOW_S: Final = 0.03
 """How long the cursor rests before evidence is read."""
@@ -101,11 +102,8 @@ class EvidenceLoader:
             return
         before, self._evidence = self._evidence, evidence
         self._draw()
-        is_same = before is not None and (before.indexed_hash, before.disk_hash) == (
-            evidence.indexed_hash,
-            evidence.disk_hash,
-        )
-        if not is_same:
+        hashes = before and (before.indexed_hash, before.disk_hash)
+        if hashes != (evidence.indexed_hash, evidence.disk_hash):
             self._problems = []
             tree = self._host.findings.tree
             is_text = finding.path.endswith(".md") or tree.has_sections
@@ -152,10 +150,7 @@ class EvidenceLoader:
 
         self._host.task_manager.ask(
             Job(name="neighbours", arguments=arguments),
-            Handlers(
-                then=take_neighbours,
-                failed=partial(self._missed, finding),
-            ),
+            Handlers(then=take_neighbours, failed=partial(self._missed, finding)),
             group=f"evidence neighbours {'now' if now else 'then'}",
         )
 
@@ -173,7 +168,7 @@ class EvidenceLoader:
                 tree=self._host.findings.tree,
             )
         for problem in self._problems:
-            lines += texts.problem_lines(problem)
+            lines += [(), *error_lines(problem, "warning")]
         self._pane.show(lines, key=str(key_of(finding)))
         self._pane.find(self._sought)
 
@@ -244,12 +239,8 @@ class VerifyRun:
 
     def _end(self, checked: "Checked", found: tuple[FindingIndex, bool]) -> None:
         self._has_begun = True
-        coverage = texts.Coverage(
-            level=checked.level,
-            at=_now(),
-            checked=checked.checked,
-            not_checked=checked.not_checked,
-        )
+        left, level = checked.not_checked, checked.level
+        coverage = texts.Coverage(level=level, at=_now(), checked=checked.checked, not_checked=left)
         self._host.findings.replace(found[0], coverage, clean=found[1])
         self._host.findings_changed()
 
@@ -268,7 +259,10 @@ class VerifyRun:
             # Without a total, the time that has passed shows that it goes on.
             passed = () if run.total else (Span(f"  {duration(run.elapsed_s)}", "quiet"),)
             return (*run.progress(title=run.title), *passed, Span("  x stops", "key"))
-        return texts.looked_line(findings.coverage, found=len(findings), clean=findings.clean)
+        notes = findings.index.severities["I"]
+        return texts.looked_line(
+            findings.coverage, found=len(findings), clean=findings.clean, notes=notes
+        )
 
 
 def _now() -> str:
@@ -302,6 +296,9 @@ class SidesScreen(Steady, ModalScreen[SideChoice | None]):
         Binding("1,left", "take('left')", "take the left side"),
         Binding("2,right", "take('right')", "take the right side"),
         Binding("3", "take('both')", "keep both"),
+        Binding("4", "take('keep')", "leave this conflict as it is"),
+        Binding("less_than_sign", "take_all('left')", "take the left side of the rest"),
+        Binding("greater_than_sign", "take_all('right')", "take the right side of the rest"),
         Binding("b", "base", "show the common ancestor"),
         Binding("e", "edit", "edit by hand"),
         Binding("escape,q", "dismiss", "leave it as it is"),
@@ -314,6 +311,8 @@ class SidesScreen(Steady, ModalScreen[SideChoice | None]):
         self._sides: Sides | None = None
         self._rows: Sequence[texts.Facing] = ()
         self._shows_base = False
+        self._chosen: tuple[Side, ...] = ()
+        """Of the conflicts of a file, in their order."""
 
     def compose(self) -> ComposeResult:
         """What it is about, both sides, and what can be chosen."""
@@ -349,8 +348,17 @@ class SidesScreen(Steady, ModalScreen[SideChoice | None]):
             return
         self._sides = sides
         self._rows = texts.facing(sides.ours, sides.theirs or "")
-        self.query_one("#sides-title", Caption).show([texts.sides_title(sides)])
         self.query_one("#sides-choices", Caption).show(texts.choice_lines(sides))
+        self._ask()
+
+    def _ask(self) -> None:
+        """Show the conflict that is to be decided, which is the first one without a choice."""
+        if self._sides is None:
+            return
+        number, hunks = len(self._chosen), self._sides.hunks
+        if len(hunks) > 1:
+            self._rows = texts.facing(*hunk_texts(self._sides, number))
+        self.query_one("#sides-title", Caption).show([texts.sides_title(self._sides, number)])
         self._draw()
 
     def on_resize(self, _: Resize) -> None:
@@ -394,17 +402,33 @@ class SidesScreen(Steady, ModalScreen[SideChoice | None]):
         """Take a side, or both."""
         if self._sides is None:
             return
+        if len(self._sides.hunks) > 1:
+            self._chosen += (texts.HUNKS[side],)
+            if len(self._chosen) < len(self._sides.hunks):
+                self._ask()
+                return
         choice = texts.wanted_side(self._sides, side)
+        if self._chosen:
+            choice = hunks_choice(self._sides.path, self._chosen)
         if choice is None:
             self._host.notify("that cannot be chosen here: see the list below", severity="warning")
         else:
             self.dismiss(choice)
 
+    def action_take_all(self, side: str) -> None:
+        """Take one side of every conflict that is left."""
+        left = len(self._sides.hunks) - len(self._chosen) if self._sides is not None else 0
+        for _ in range(max(left, 1)):
+            self.action_take(side)
+
     def action_edit(self) -> None:
         """Leave it, and open its file in an editor, whatever is under the cursor then."""
         path = self._finding.path if self._sides is None else self._sides.path
+        at = line_named(self._finding.detail)
+        if self._sides is not None and self._sides.hunks:
+            at = self._sides.hunks[len(self._chosen)].lines[0]
         self.dismiss(None)
-        self.app.call_later(self._host.edit, path, line=line_named(self._finding.detail))
+        self.app.call_later(self._host.edit, path, line=at)
 
 
 def half_of(width: int) -> int:
@@ -418,17 +442,15 @@ def columns(rows: Sequence[texts.Facing], width: int) -> list[Line]:
     found: list[Line] = []
     for row in rows:
         left, right = _ROLES[row.mark]
-        pairs = zip_longest(_wrapped(row.left, left, half), _wrapped(row.right, right, half))
+        sides = [
+            wrapped([line(text.expandtabs(texts.TAB), role)], half)
+            for text, role in ((row.left, left), (row.right, right))
+        ]
+        pairs = zip_longest(*sides)
         for number, (mine, other) in enumerate(pairs):
             mark = span(f" {row.mark if not number else ' '} ".rjust(3), "mark")
             found.append((*_padded(mine or (), half), mark, *_padded(other or (), half)))
     return found
-
-
-def _wrapped(text: str, role: Role, width: int) -> list[Line]:
-    wrapping = Wrapping([line(text.expandtabs(texts.TAB), role)], width)
-    wrapping.advance(len(text) + 1)
-    return [wrapping.row(number) for number in range(len(wrapping))]
 
 
 def _padded(words: Line, width: int) -> Line:

@@ -9,21 +9,24 @@ colour-blind it runs from blue to orange, the axis that red-green blindness leav
 those of Okabe and Ito (Color Universal Design, 2008), and errors and warnings differ in lightness.
 """
 
+import dataclasses
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 from rich.cells import cell_len, chop_cells, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
+from textual.binding import BindingType
 from textual.color import Color, ColorParseError
 from textual.geometry import Region
 from textual.scroll_view import ScrollView
 from textual.scrollbar import ScrollBar, ScrollBarRender
 from textual.strip import Strip
-from textual.theme import Theme
+from textual.theme import BUILTIN_THEMES, Theme
 
 from tui.formatting import Line, Role, Span
 
@@ -55,6 +58,10 @@ LOOKS: Final[dict[Role, Look]] = {
     "added": Look(color="$text-success"),
     "removed": Look(color="$text-error", mono="underline"),
     "hunk": Look(color="$text-primary", style="bold", mono="bold"),
+    "heading": Look(color="$text-primary", style="bold", mono="bold underline"),
+    "code": Look(color="$text-success", mono="bold"),
+    "emphasis": Look(style="italic", mono="italic"),
+    "link": Look(color="$text-accent", style="underline", mono="underline"),
     # Distinct for the colour-blind, too (Okabe and Ito); their black is the colour of text.
     "hue0": Look(),
     "hue1": Look(color="#e69f00"),
@@ -172,6 +179,17 @@ class Drawn(ScrollView):
 
     DEFAULT_CSS: ClassVar[str] = "Drawn { overflow-x: hidden; scrollbar-size-vertical: 1; }"
     ALLOW_SELECT = False
+    MOVES: ClassVar[list[BindingType]] = [
+        ("up,k", "move(-1)", "one line up"),
+        ("down,j", "move(1)", "one line down"),
+        ("pageup", "page(-1)", "a page up"),
+        ("pagedown", "page(1)", "a page down"),
+        ("ctrl+u", "page(-0.5)", "half a page up"),
+        ("ctrl+d", "page(0.5)", "half a page down"),
+        ("home,g", "first", "to the beginning"),
+        ("end,G", "last", "to the end"),
+    ]
+    """The keys of what scrolls."""
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
@@ -248,6 +266,8 @@ class Drawn(ScrollView):
 DARK: Final = "filestore-dark"
 LIGHT: Final = "filestore-light"
 MONO: Final = "filestore-mono"
+ANSI: Final = "ansi"
+_ANSI: Final = ["default", "yellow", "cyan", "green", "bright_yellow", "blue", "red", "magenta"]
 
 _RESTING: Final = "block-cursor-blurred-background"
 """Behind the row under the cursor of a list without the focus; Textual's own, which shines
@@ -290,6 +310,18 @@ THEMES: Final = (
         success="#e4e4e4", warning="#ffffff", error="#ffffff",
         variables={_RESTING: "#404040"},
     ),
+    # The terminal's own palette.
+    dataclasses.replace(
+        BUILTIN_THEMES["ansi-dark"],
+        name=ANSI,
+        variables=BUILTIN_THEMES["ansi-dark"].variables | {
+            "text": "ansi_default", "text-muted": "ansi_bright_black", "text-success": "ansi_green",
+            "text-primary": "ansi_blue", "text-warning": "ansi_yellow", "text-error": "ansi_red",
+            "text-accent": "ansi_magenta", _RESTING: "ansi_bright_black",
+            "block-cursor-blurred-foreground": "ansi_default",
+            **{f"role-hue{number}": f"ansi_{color}" for number, color in enumerate(_ANSI)},
+        },
+    ),
 )  # fmt: skip
 
 
@@ -308,7 +340,7 @@ def first_theme(environment: Mapping[str, str], saved: str) -> str:
     return LIGHT if background in ("7", "15") else DARK
 
 
-SIGNS: Final = str.maketrans({"…": "...", "·": "-", "–": "-", "×": "x", "●": "*"})
+SIGNS: Final = str.maketrans({"…": "...", **dict(zip("·–×●•▌│─┼", "--x**||-+", strict=True))})
 """ASCII in place of our own symbols."""
 TAB: Final = "    "
 PLAIN: Final = Style.null()
@@ -327,7 +359,7 @@ def in_ascii(line: Line) -> Line:
     return tuple(
         span
         if span.role == "text" or span.text.isascii()
-        else Span(span.text.translate(SIGNS), span.role)
+        else replace(span, text=span.text.translate(SIGNS))
         for span in line
     )
 
@@ -464,7 +496,8 @@ class Wrapping:
         for span in self.lines[line]:
             length = len(span.text)
             if start < length and end > 0:
-                found.append(Span(span.text[max(start, 0) : end], span.role))
+                text = span.text[max(start, 0) : end]
+                found.append(Span(text, span.role, span.line, span.leads_to))
             start -= length
             end -= length
         return tuple(found)
@@ -497,6 +530,17 @@ class Wrapping:
             self._from = 0
         else:
             self._from = end
+
+
+def wrapped(lines: Sequence[Line], width: int) -> list[Line]:
+    """Lines broken into rows, without the spaces that they are broken at."""
+    wrapping = Wrapping(lines, width)
+    while not wrapping.is_done:
+        wrapping.advance(100)
+    rows = [wrapping.row(number) for number in range(len(wrapping))]
+    return [
+        (*row[:-1], replace(row[-1], text=row[-1].text.rstrip(" "))) if row else () for row in rows
+    ]
 
 
 def _fitting(text: str, start: int, width: int) -> int:

@@ -19,7 +19,7 @@ from textual.strip import Strip
 
 from tui.formatting import Span, count
 from tui.state.rows import Listed, Marking, Rows, TreeRows
-from tui.widgets.drawing import PLAIN, Drawn, fitted, strip
+from tui.widgets.drawing import PLAIN, Drawn, cells, fitted, strip
 
 MOST_MARKED: Final = 50_000
 """Rows that one key press may mark; more would block the screen."""
@@ -34,14 +34,7 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
     """A list over `Rows`. Moving, marking and the mouse are its own; what rows mean is not."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        ("up,k", "move(-1)", "one row up"),
-        ("down,j", "move(1)", "one row down"),
-        ("pageup", "page(-1)", "a page up"),
-        ("pagedown", "page(1)", "a page down"),
-        ("ctrl+u", "page(-0.5)", "half a page up"),
-        ("ctrl+d", "page(0.5)", "half a page down"),
-        ("home,g", "first", "to the first row"),
-        ("end,G", "last", "to the last row"),
+        *Drawn.MOVES,
         ("enter", "choose", "open the row"),
         ("space", "mark", "mark the row, or unmark it"),
         ("v", "range", "begin a range of marks, and end it"),
@@ -82,6 +75,7 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
         *,
         id: str | None = None,
         marking: bool = True,
+        signs: bool = True,
         marked_with: Callable[[Hashable], Collection[Hashable]] | None = None,
     ) -> None:
         """An empty list.
@@ -89,6 +83,7 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
         Args:
             id: As of every widget.
             marking: Whether rows can be marked at all.
+            signs: Whether marked rows are shown as such; the owner does where not.
             marked_with: Gives the keys that are marked with a row: of a heading those below it,
                 none for a row that cannot be marked. None: each row by itself.
         """
@@ -102,6 +97,7 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
         self._around: tuple[int, list[Hashable]] = (0, [])
         """The first row around the cursor, and the keys from it on, when the cursor was put."""
         self._can_mark = marking
+        self._has_signs = marking and signs
         self._marked_with = marked_with or (lambda key: (key,))
         self._marking = Marking()
         self._strips: LRUCache[tuple[Hashable, int, int, bool], Strip] = LRUCache(_KEPT)
@@ -213,7 +209,7 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
             if rows.can_open(key) and rows.is_open(key):
                 self.toggle(key)
             else:
-                self.move_to(rows.above(key))
+                self.move_to(key[:-1])
 
     # Drawing
 
@@ -230,18 +226,21 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
         key = self._rows.key(index)
         has_cursor = int(index == self._cursor) * (2 if self.has_focus else 1)
         marks = self._marking.keys
-        with_it = self._marked_with(key) if marks else ()
+        with_it = self._marked_with(key) if marks and self._has_signs else ()
         is_marked = bool(with_it) and marks.issuperset(with_it)
         name = (key, self._width, has_cursor, is_marked)
         drawn = self._strips.get(name)
         if drawn is None:
             signs = ">" if has_cursor else " "
-            if self._can_mark:
+            if self._has_signs:
                 signs += "*" if is_marked else " "
             words = self._rows.row(index)
             line = (Span(self.ellipsis, "quiet"),) if words is None else self.written(words)
             room = max(self._width - len(signs), 0)
-            line = (Span(signs, "mark"), *fitted(line, room, self.ellipsis))
+            columns = self.written(self._rows.columns(index, room)) if words is not None else ()
+            line = fitted(line, max(room - cells(columns), 0), self.ellipsis)
+            gap = Span(" " * (room - cells(line) - cells(columns)))
+            line = (Span(signs, "mark"), *line, *((gap, *columns) if columns else ()))
             palette = self.palette
             looks = (palette.of, palette.on_resting, palette.on_cursor)[has_cursor]
             rest = (None, palette.on_resting("text"), palette.cursor)[has_cursor]

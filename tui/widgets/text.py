@@ -7,12 +7,10 @@ place is a character of the text, not a row of the screen, so that a resize keep
 import re
 import time
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from msgspec import Struct
-from msgspec.structs import replace
 from rich.segment import Segment
 from rich.style import Style
 from textual.actions import SkipAction
@@ -20,13 +18,14 @@ from textual.binding import BindingType
 from textual.events import Click, Key
 from textual.geometry import Region, Size
 from textual.message import Message
+from textual.selection import Selection
 from textual.strip import Strip
 from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Input
 
 from tui.formatting import Line, Span, one_line
-from tui.widgets.drawing import PLAIN, TAB, Drawn, Wrapping, cells, fitted, hanging, strip
+from tui.widgets.drawing import PLAIN, TAB, Drawn, Wrapping, cells, hanging
 
 _JOINERS: Final = re.compile("[\u200c\u200d\u00ad]")
 _SLICE: Final = 100
@@ -36,32 +35,39 @@ _WORK_S: Final = 0.005
 _PAUSE_S: Final = 0.01
 """Between slices, for keys."""
 
+_LETTERS: Final = "asdfjklghqwertyuiopzxcvbnmASDFJKLGHQWERTYUIOPZXCVBNM"
+
 Match = tuple[int, int, int]
 """The line it is in, its first character and the one after its last."""
+LeadsTo = str | tuple[str, int]
+"""As of `Span`."""
 
 
 class TextPane(Drawn, can_focus=True, inherit_bindings=False):
     """Lines, wrapped to its width; `n` and `N` go through what is searched in it."""
 
+    ALLOW_SELECT = True
     DEFAULT_CSS: ClassVar[str] = "TextPane { scrollbar-gutter: stable; }"
     BINDINGS: ClassVar[list[BindingType]] = [
-        ("up,k", "scroll(-1)", "one line up"),
-        ("down,j", "scroll(1)", "one line down"),
-        ("pageup", "page(-1)", "a page up"),
-        ("pagedown", "page(1)", "a page down"),
-        ("ctrl+u", "page(-0.5)", "half a page up"),
-        ("ctrl+d", "page(0.5)", "half a page down"),
-        ("home,g", "first", "to the beginning"),
-        ("end,G", "last", "to the end"),
+        *Drawn.MOVES,
+        ("enter", "follow", "follow a link"),
         ("n", "match(1)", "to the next match"),
         ("N", "match(-1)", "to the match before"),
     ]
+
+    @dataclass
+    class Followed(Message):
+        """A link is to be followed."""
+
+        leads_to: LeadsTo
+
+    class Moved(Message):
+        """Another match was gone to."""
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes)
         self._key = ""
         self._lines: Sequence[Line] = ()
-        self._strips: Sequence[Strip] | None = None
         self._wrapping: Wrapping | None = None
         self._anchor = (0, 0)
         """The first line and character in sight, as the user chose them."""
@@ -69,9 +75,11 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
         """Set during a scroll that is not a choice of the user."""
         self._follows_end = False
         self._going_on: Timer | None = None
-        self._sought = ""
+        self._sought: Sequence[str] = ()
         self._matches: list[Match] = []
         self._current: int | None = None
+        self._letters: dict[str, tuple[Match, LeadsTo]] = {}
+        """The links in sight by the letters that follow them, while these are shown."""
 
     # What is shown
 
@@ -80,29 +88,40 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
         """The cells of a row; 0 before there is a screen."""
         return int(self.scrollable_content_region.width)
 
-    def show(self, lines: Sequence[Line], *, key: str = "") -> None:
+    def show(
+        self, lines: Sequence[Line], *, key: str = "", at: tuple[int, int] | None = None
+    ) -> None:
         """Show lines; the place is kept where the key is the same as before, else it is the top.
 
         Args:
             lines: Made safe before.
             key: What the text is about.
+            at: The line and the character to begin with instead.
         """
-        self._take(lines, None, key)
+        if key != self._key or not self._lines:
+            self._anchor = (0, 0)
+            self._sought = ()
+            self._current = None
+        self._anchor = at or self._anchor
+        self._letters = {}
+        self._key, self._lines = key, self._written(lines) if self.is_attached else lines
+        self._wrapping = None
+        self._follows_end = False
+        self._search()
+        if self.is_attached:
+            self._lay()
 
-    def show_strips(self, strips: Sequence[Strip], *, key: str = "") -> None:
-        """Show rows that were drawn elsewhere, for `text_width`; the place is as with `show`."""
-        self._take((), strips, key)
+    def find(self, words: Sequence[str]) -> int:
+        """Show where words are, without regard to case; returns how often. None for no words.
 
-    def find(self, text: str) -> int:
-        """Show where a text is, without regard to case; returns how often. "" for none.
-
-        The first match of a new text is scrolled to, unless it is in sight.
+        The first line with the most of new words is scrolled to, unless it is in sight.
         """
-        is_new = text != self._sought
-        self._sought = text
+        is_new = list(words) != list(self._sought)
+        self._sought = words
+        self._current = None if is_new else self._current
         self._search()
         if is_new and self._matches:
-            self._to_match(self._match_in_sight())
+            self._to_match(self._best_match())
         self.refresh()
         return len(self._matches)
 
@@ -112,42 +131,36 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
         return (0 if self._current is None else self._current + 1), len(self._matches)
 
     @property
-    def row_to_edit(self) -> tuple[str, float]:
-        """What the match in sight, else the first row in sight, says; and the share above it."""
-        top, total = self.scroll_offset.y, max(self._rows(), 1)
-        first = top
+    def place(self) -> tuple[int, int]:
+        """The line that is read and its character: of the match in sight, else the first ones."""
+        top = self.scroll_offset.y
         if self._current is not None:
             line, start, _ = self._matches[self._current]
-            row = self._row_of(line, start)
-            first = row if top <= row < top + self.page else top
-        for row in range(first, min(first + self.page, self._rows())):
-            words = ""
-            if self._strips is not None:
-                words = self._strips[row].text.strip()
-            elif self._wrapping is not None:
-                words = "".join(span.text for span in self._wrapping.row(row)).strip()
-            if words:
-                return words, row / total
-        return "", 0.0
+            if top <= self._row_of(line, start) < top + self.page:
+                return line, start
+        return self._begins(top)
 
-    def _take(self, lines: Sequence[Line], strips: Sequence[Strip] | None, key: str) -> None:
-        is_same = key == self._key and (bool(self._lines) or self._strips is not None)
-        if not is_same:
-            self._anchor = (0, 0)
-            self._sought = ""
-        elif (strips is None) != (self._strips is None):
-            # Markdown and plain text have different lines: keep the share that is above.
-            before = len(self._strips if self._strips is not None else self._lines)
-            after = len(strips if strips is not None else lines)
-            self._anchor = (self._anchor[0] * after // max(before, 1), 0)
-        if self.is_attached:
-            lines = self._written(lines)
-        self._key, self._lines, self._strips = key, lines, strips
-        self._wrapping = None
-        self._follows_end = False
-        self._search()
-        if self.is_attached:
-            self._lay()
+    def go_to(self, line: int, character: int) -> None:
+        """Begin with a character of a line."""
+        self.action_move(self._row_of(line, character) - self.scroll_offset.y)
+
+    @property
+    def begins(self) -> tuple[int, int]:
+        """The line and the character in sight first, to come back to."""
+        return self._begins(self.scroll_offset.y)
+
+    def line_of_file(self, place: tuple[int, int]) -> int:
+        """The line of the file that is at a place, or below it; 0 for none."""
+        line, start = place
+        for number in range(line, min(line + self.page, len(self._lines))):
+            found, at = 0, 0
+            for span in self._lines[number]:
+                found = span.line if span.line and (at <= start or not found) else found
+                at += len(span.text)
+            if found:
+                return found
+            start = 0
+        return 0
 
     def _written(self, lines: Sequence[Line]) -> Sequence[Line]:
         return [self.written(line) for line in lines] if self.is_ascii else lines
@@ -159,7 +172,7 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
         if self._going_on is not None:
             self._going_on.stop()
         width = self.text_width
-        if self._strips is None and width > 0:
+        if width > 0:
             self._wrapping = Wrapping(self._lines, width, hanging=hanging)
             self._wrapping.advance_to(*self._anchor)
             self._wrapping.advance(2 * self.page)
@@ -187,13 +200,9 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
                 self._choose(self.scroll_offset.y)
 
     def _rows(self) -> int:
-        if self._strips is not None:
-            return len(self._strips)
         return 0 if self._wrapping is None else len(self._wrapping)
 
     def _row_of(self, line: int, character: int) -> int:
-        if self._strips is not None:
-            return min(line, max(len(self._strips) - 1, 0))
         return 0 if self._wrapping is None else self._wrapping.advance_to(line, character)
 
     def _begins(self, row: int) -> tuple[int, int]:
@@ -203,7 +212,7 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
 
     def on_mount(self) -> None:
         """Show what was given before there was a screen."""
-        if self._key or self._lines or self._strips:
+        if self._key or self._lines:
             self._lines = self._written(self._lines)
             self._lay()
 
@@ -223,22 +232,59 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
     def render_line(self, y: int) -> Strip:
         """Draw one line of those in sight."""
         row = self.scroll_offset.y + y
-        if row >= self._rows():
+        if self._wrapping is None or row >= self._rows():
             return Strip.blank(self._width, PLAIN)
         line, start = self._begins(row)
-        indent = 0
-        if self._strips is not None:
-            segments: Iterable[Segment] = self._strips[row].apply_style(self._base)
-            start = 0
-        elif self._wrapping is not None:
-            spans = self._wrapping.row(row)
-            segments = [Segment(span.text, self.style_of(span.role)) for span in spans]
-            indent = self._wrapping.indent(row)
-        marked = self._highlighted(segments, line, start) if self._matches else segments
-        flat = [Segment(text.replace("\t", TAB), style) for text, style, _ in marked if text]
-        if indent:
+        spans = self._wrapping.row(row)
+        segments: Iterable[Segment]
+        segments = [Segment(span.text, self.style_of(span.role)) for span in spans]
+        if self._matches:
+            segments = self._highlighted(segments, line, start)
+        flat = [Segment(text.replace("\t", TAB), style) for text, style, _ in segments if text]
+        if indent := self._wrapping.indent(row):
             flat.insert(0, Segment(" " * indent, self.style_of("text")))
-        return Strip(flat).adjust_cell_length(self._width, PLAIN)
+        drawn = Strip(flat).adjust_cell_length(self._width, PLAIN)
+        for letter, (match, _) in self._letters.items():
+            if match[0] == line and start <= match[1] < self._wrapping.ends(row):
+                at = self._cell(row, match[1])
+                sign = Strip([Segment(letter, self.style_of("match"))])
+                drawn = Strip.join([drawn.crop(0, at), sign, drawn.crop(at + 1)])
+        chosen = self.text_selection
+        if chosen is not None and (span_of := chosen.get_span(row)) is not None:
+            first, last = span_of
+            last = self._width if last == -1 else last
+            look = self.palette.cursor
+            middle = Strip([Segment(text, look) for text, _, _ in drawn.crop(first, last)])
+            drawn = Strip.join([drawn.crop(0, first), middle, drawn.crop(last)])
+        return drawn.adjust_cell_length(self._width, PLAIN).apply_offsets(0, row)
+
+    def _cell(self, row: int, character: int) -> int:
+        """In which cell of its row a character of its line is."""
+        if self._wrapping is None:
+            return 0
+        line, start = self._begins(row)
+        before = self._wrapping.text(line)[start:character]
+        return self._wrapping.indent(row) + cells((Span(before),))
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """What the mouse selected, without the ends of rows that no line ends with."""
+        if self._wrapping is None:
+            return None
+        first = selection.start.y if selection.start is not None else 0
+        last = selection.end.y if selection.end is not None else self._rows() - 1
+        found = ""
+        for row in range(max(first, 0), min(last + 1, self._rows())):
+            start, end = selection.get_span(row) or (0, -1)
+            spans = (Span(" " * self._wrapping.indent(row)), *self._wrapping.row(row))
+            drawn = Strip([Segment(span.text.replace("\t", TAB)) for span in spans])
+            found += drawn.crop(start, None if end == -1 else end).text
+            is_end = row + 1 >= self._rows() or self._begins(row + 1)[1] == 0
+            found += "\n" if is_end and row < last else ""
+        return found, "\n"
+
+    def selection_updated(self, selection: Selection | None) -> None:
+        """Draw it."""
+        self.refresh()
 
     def _highlighted(self, segments: Iterable[Segment], line: int, start: int) -> Iterable[Segment]:
         """Segments of a line, from a character on, with the matches in them shown."""
@@ -279,22 +325,22 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
         self.scroll_to(y=row, force=True)
         self._is_held = False
 
-    def action_scroll(self, rows: int) -> None:
+    def action_move(self, rows: int) -> None:
         """Go up or down."""
         self._follows_end = False
         self.scroll_to(y=self.scroll_offset.y + rows, force=True)
 
     def action_page(self, pages: float) -> None:
         """Go some pages up or down."""
-        self.action_scroll(self.lines_of(pages))
+        self.action_move(self.lines_of(pages))
 
     def action_first(self) -> None:
         """Go to the beginning."""
-        self.action_scroll(-self._rows())
+        self.action_move(-self._rows())
 
     def action_last(self) -> None:
         """Go to the end, and on with it while the text is still being wrapped."""
-        self.action_scroll(self._rows())
+        self.action_move(self._rows())
         self._follows_end = self._wrapping is not None and not self._wrapping.is_done
 
     # Searching
@@ -310,20 +356,89 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
             self._to_match(self._current + direction)
 
     def _search(self) -> None:
-        """Find where the text that is sought is; a line at a time."""
-        self._current = None
+        """Find where the words that are sought are; a line at a time."""
         self._matches = []
-        if self._sought:
-            # Joiners that one writes and another leaves out make no other word.
-            letters = map(re.escape, _JOINERS.sub("", self._sought))
-            pattern = re.compile(f"{_JOINERS.pattern}*".join(letters), re.IGNORECASE)
-            if self._strips is not None:
-                texts: Iterable[str] = (strip.text for strip in self._strips)
-            else:
-                texts = ("".join(span.text for span in line) for line in self._lines)
-            for number, text in enumerate(texts):
-                for found in pattern.finditer(text):
+        # Joiners that one writes and another leaves out make no other word.
+        words = sorted((_JOINERS.sub("", word) for word in self._sought), key=len, reverse=True)
+        patterns = [f"{_JOINERS.pattern}*".join(map(re.escape, word)) for word in words if word]
+        if patterns:
+            pattern = re.compile("|".join(patterns), re.IGNORECASE)
+            for number, line in enumerate(self._lines):
+                for found in pattern.finditer("".join(span.text for span in line)):
                     self._matches.append((number, found.start(), found.end()))
+        if self._current is not None and self._current >= len(self._matches):
+            self._current = None
+
+    def _best_match(self) -> int:
+        """The first match of the line with the most of the words, from what is in sight on."""
+        if len(self._sought) < 2:
+            return self._match_in_sight()
+        words: dict[int, set[str]] = {}
+        for line, start, end in self._matches:
+            text = "".join(span.text for span in self._lines[line])
+            words.setdefault(line, set()).add(text[start:end].casefold())
+        best = max(words, key=lambda line: len(words[line]))
+        return bisect_left(self._matches, (best, 0, 0))
+
+    # Links
+
+    def action_follow(self) -> None:
+        """Follow the link in sight; of several, the one whose letter is pressed next.
+
+        Where none is, the key goes on.
+        """
+        found = self._links_in_sight()
+        if not found:
+            raise SkipAction
+        if len(found) == 1:
+            self.post_message(self.Followed(found[0][1]))
+        else:
+            self._letters = dict(zip(_LETTERS, found, strict=False))
+            self.refresh()
+
+    async def _on_key(self, event: Key) -> None:
+        if self._letters:
+            letters, self._letters = self._letters, {}
+            self.refresh()
+            event.stop()
+            event.prevent_default()
+            if event.character in letters:
+                self.post_message(self.Followed(letters[event.character][1]))
+
+    def on_click(self, event: Click) -> None:
+        """Follow the link that was clicked."""
+        # Two clicks would select all of the text.
+        event.prevent_default()
+        row = self.scroll_offset.y + event.y - self.gutter.top
+        at = event.x - self.gutter.left
+        for (line, start, end), leads_to in self._links_in_sight():
+            of_row = self._wrapping is not None and row < self._rows() and self._begins(row)[0]
+            if of_row == line and self._wrapping is not None:
+                first, last = max(start, self._begins(row)[1]), min(end, self._wrapping.ends(row))
+                if first < last and self._cell(row, first) <= at < self._cell(row, last):
+                    self.post_message(self.Followed(leads_to))
+                    return
+
+    def _links_in_sight(self) -> list[tuple[Match, LeadsTo]]:
+        top = self.scroll_offset.y
+        first, last = self._begins(top), self._begins(min(top + self.page, self._rows()) - 1)
+        found: list[tuple[Match, LeadsTo]] = []
+        for number in range(first[0], min(last[0] + 1, len(self._lines))):
+            at = 0
+            for span in self._lines[number]:
+                end = at + len(span.text)
+                is_seen = top <= self._row_of(number, at) < top + self.page
+                if (
+                    span.leads_to
+                    and found
+                    and found[-1][1] == span.leads_to
+                    and (found[-1][0][::2] == (number, at))
+                ):
+                    found[-1] = (number, found[-1][0][1], end), span.leads_to
+                elif span.leads_to and is_seen:
+                    found.append(((number, at, end), span.leads_to))
+                at = end
+        return found
 
     def _match_in_sight(self) -> int:
         """The number of the first match that is not above what is in sight."""
@@ -336,8 +451,9 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
         # More was wrapped on the way to the match.
         self.virtual_size = Size(0, self._rows())
         if not top <= row < top + self.page:
-            self.action_scroll(row - self.page // 2 - top)
+            self.action_move(row - self.page // 2 - top)
         self.refresh()
+        self.post_message(self.Moved())
 
 
 class Field(Input):
@@ -361,6 +477,8 @@ class LineField(Field):
         """
         super().__init__(placeholder=placeholder, id=id)
         self._then = then
+        self.earlier: Sequence[str] = ()
+        """What was typed before, oldest first: up takes it, down what is newer, then goes on."""
 
     @property
     def is_typing(self) -> bool:
@@ -376,120 +494,18 @@ class LineField(Field):
             self._take(event)
             await self.action_submit()
             self.screen.set_focus(self._then)
+        elif event.key in ("up", "down"):
+            self._take(event)
+            every = [*self.earlier, ""]
+            at = every.index(self.value) if self.value in every else len(self.earlier)
+            to = at + (1 if event.key == "down" else -1)
+            if to > len(self.earlier):
+                self.screen.set_focus(self._then)
+            elif to >= 0 and self.earlier:
+                self.value = every[to]
+                self.cursor_position = len(self.value)
 
     @staticmethod
     def _take(event: Key) -> None:
         event.stop()
         event.prevent_default()
-
-
-GAP: Final = 2
-"""Columns between two items."""
-LEAST: Final = 8
-"""The least columns for the text on the right."""
-
-
-class Item(Struct, frozen=True, kw_only=True):
-    """An item of a bar."""
-
-    line: Line
-    press: str = ""
-    """Sent with `Bar.Pressed` on a click; "" for plain text."""
-    gives_way: int = 0
-    """Where there is no room for all, the items with the highest number go first; those with 0
-    only where there is no room for them, from the right."""
-
-
-class Bar(Drawn, can_focus=False):
-    """Items on the left, text on the right, cut where the items need the room."""
-
-    DEFAULT_CSS: ClassVar[str] = "Bar { height: 1; width: 100%; overflow: hidden; }"
-
-    @dataclass
-    class Pressed(Message):
-        """An item was clicked."""
-
-        press: str
-
-    def __init__(self, *, id: str) -> None:
-        super().__init__(id=id)
-        self._left: Sequence[Item] = []
-        self._right: Line = ()
-
-    def show(self, left: Sequence[Item], right: Line = ()) -> None:
-        """Show items on the left and text on the right."""
-        left = [replace(item, line=self.written(item.line)) for item in left]
-        right = self.written(right)
-        if (self._left, self._right) != (left, right):
-            self._left, self._right = left, right
-            self.refresh()
-
-    def render_line(self, y: int) -> Strip:
-        """Draw it: the items that fit before the text on the right."""
-        width = self.size.width
-        line: Line = ()
-        end = 0
-        for first, last, item in self._placed():
-            line += (Span(" " * (first - end)), *item.line)
-            end = last
-        room = width - end - (GAP if end else 0)
-        right = fitted(self._right, room, self.ellipsis) if room >= LEAST else ()
-        line += (Span(" " * (width - end - cells(right))), *right)
-        return strip(line, width, self.style_of, self.rich_style)
-
-    def _placed(self) -> Iterator[tuple[int, int, Item]]:
-        """From which column to which each item is drawn for which there is room."""
-        kept, right = list(self._left), cells(self._right)
-        while sum(cells(item.line) + GAP for item in kept) + right > self.size.width:
-            first = max(kept, key=lambda item: item.gives_way, default=None)
-            if first is None or not first.gives_way:
-                break
-            kept.remove(first)
-        at = 0
-        for item in kept:
-            last = at + cells(item.line)
-            if last > self.size.width:
-                return
-            yield at, last, item
-            at = last + GAP
-
-    def on_click(self, event: Click) -> None:
-        """Post which item was clicked."""
-        for first, last, item in self._placed():
-            if first <= event.x < last and item.press:
-                self.post_message(self.Pressed(item.press))
-
-
-class Caption(Drawn, can_focus=False):
-    """As high as it has lines, up to a limit; not there at all while it has none."""
-
-    DEFAULT_CSS = "Caption { height: 1; overflow: hidden; }"
-
-    def __init__(self, *, id: str | None = None, most: int = 4) -> None:
-        """Nothing is shown yet.
-
-        Args:
-            id: Of the widget.
-            most: The lines that are shown.
-        """
-        super().__init__(id=id)
-        self._lines: Sequence[Line] = ()
-        self._most = most
-        self.display = False
-
-    def show(self, lines: Sequence[Line]) -> None:
-        """Show these lines, in as much room as they need."""
-        if lines == self._lines:
-            return
-        if len(lines) != len(self._lines):
-            self.styles.height = min(max(len(lines), 1), self._most)
-            self.display = bool(lines)
-        self._lines = lines
-        self.refresh()
-
-    def render_line(self, y: int) -> Strip:
-        """Draw one of its lines."""
-        width = self.size.width
-        found = self._lines[y] if y < min(len(self._lines), self._most) else ()
-        line = fitted(self.written(found), width, self.ellipsis)
-        return strip(line, width, self.style_of, self.rich_style)

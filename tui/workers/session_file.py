@@ -9,21 +9,28 @@ import json
 import os
 import tempfile
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, Literal
 
-from msgspec import Struct, field
-from msgspec.structs import asdict
+from msgspec import Struct, ValidationError, convert, field
+from msgspec.structs import asdict, fields
 
 FORMAT: Final = 1
 MOST_BYTES: Final = 1 << 20
 """A longer text is not ours."""
-PAGES: Final = ("browse", "verify", "repair")
+_PREFIX: Final = "inspector-"
+_MOST_READ: Final = 50
+SETTINGS: Final = "filestore.toml"
+
+
+Page = Literal["browse", "verify", "repair"]
 
 
 class Saved(Struct, frozen=True, kw_only=True):
     """The state of the screen when it was left."""
 
-    page: str = "browse"
+    root: str = ""
+    """Of the store, as its path was."""
+    page: Page = "browse"
     theme: str = ""
     """"" for the one that fits the terminal."""
     views: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -42,20 +49,12 @@ def parse(text: bytes) -> tuple[Saved, str]:
         return Saved(), "it is damaged"
     if found.get("format") != FORMAT:
         return Saved(), f"its format is not {FORMAT}"
-    page, theme = found.get("page"), found.get("theme")
-    views, prompts = found.get("views"), found.get("prompts")
-    return Saved(
-        page=page if page in PAGES else PAGES[0],
-        theme=theme if isinstance(theme, str) else "",
-        views={
-            name: views[name]
-            for name in PAGES
-            if isinstance(views, dict) and isinstance(views.get(name), dict)
-        },
-        prompts=tuple(
-            one for one in (prompts if isinstance(prompts, list) else ()) if isinstance(one, str)
-        ),
-    ), ""
+    kept: dict[str, Any] = {}
+    for one in fields(Saved):
+        # What is missing, or of another type, is as at first.
+        with contextlib.suppress(KeyError, ValidationError, UnicodeEncodeError):
+            kept[one.name] = convert(found[one.name], one.type)
+    return Saved(**kept), ""
 
 
 def serialize(saved: Saved) -> bytes:
@@ -67,9 +66,29 @@ def serialize(saved: Saved) -> bytes:
 
 def path_of(root: str, environment: Mapping[str, str]) -> str:
     """The file for a store; its name is a hash of the store's path."""
-    state = environment.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
     name = hashlib.blake2b(os.fsencode(os.path.realpath(root)), digest_size=12).hexdigest()
-    return os.path.join(state, "filestore", f"inspector-{name}.json")
+    return os.path.join(_folder(environment), f"{_PREFIX}{name}.json")
+
+
+def _folder(environment: Mapping[str, str]) -> str:
+    state = environment.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+    return os.path.join(state, "filestore")
+
+
+def recent(environment: Mapping[str, str], most: int = 5) -> list[str]:
+    """The roots of stores that were looked at and are still there, the last one first."""
+    try:
+        with os.scandir(_folder(environment)) as entries:
+            found = [
+                (one.stat().st_mtime_ns, one.path)
+                for one in entries
+                if one.name.startswith(_PREFIX) and one.is_file(follow_symlinks=False)
+            ]
+    except OSError:
+        return []
+    roots = (read(path)[0].root for _, path in sorted(found, reverse=True)[:_MOST_READ])
+    there = [root for root in roots if root and os.path.isfile(os.path.join(root, SETTINGS))]
+    return there[:most]
 
 
 def read(path: str) -> tuple[Saved, str]:
@@ -91,7 +110,7 @@ def write(path: str, saved: Saved) -> str:
     """
     text = serialize(saved)
     if len(text) > MOST_BYTES:
-        text = serialize(Saved(page=saved.page, theme=saved.theme))
+        text = serialize(Saved(root=saved.root, page=saved.page, theme=saved.theme))
     folder = os.path.dirname(path)
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)

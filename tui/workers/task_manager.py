@@ -139,6 +139,9 @@ class TaskManager:
         older = self._newest.get(group) if group else None
         if older is not None and self._questions.drop(older):
             self._works.remove(older)
+        elif older is not None and not older.task.is_over:
+            # Its answer goes nowhere.
+            older.task.state = "stopping"
         return self._take(task, job, handlers, group)
 
     def work(self, job: Job, handlers: Handlers, *, title: str, writes: bool) -> Task:
@@ -228,6 +231,7 @@ def _update(task: Task, message: Begun | Update | End) -> None:
         task.state = task.state if task.state == "stopping" else "running"
         return
     if isinstance(message, Update):
+        task.printed.extend(message.printed)
         if message.progress is not None:
             progress = message.progress
             task.stage, task.done, task.total = progress.stage, progress.done, progress.total
@@ -242,13 +246,13 @@ def _update(task: Task, message: Begun | Update | End) -> None:
         task.state, task.outcome = "stopped", outcome
 
 
-def make_store(folder: str, *, configuration: str, example: bool) -> str:
-    """Make an empty store, or a copy of the example, in a folder.
+def make_store(folder: str, *, configuration: str, kind: str) -> str:
+    """Make an empty store of chunks, one of a folder's documents, or a copy of the example.
 
     Args:
-        folder: Where the store's own folder is made.
+        folder: The one with the documents, or where the store's own folder is made.
         configuration: The user's configuration folder.
-        example: Whether it is to be a copy of the example.
+        kind: "make", "index" (where it lies) or "example".
 
     Returns:
         The root of the store.
@@ -258,8 +262,12 @@ def make_store(folder: str, *, configuration: str, example: bool) -> str:
     Raises:
         FilestoreError: It cannot be made there; nothing is overwritten.
     """
-    root = os.path.join(os.path.abspath(folder), "example_index" if example else "file_index")
-    if example:
+    root = os.path.abspath(folder)
+    if kind == "index":
+        Store.create(root, layout="in-place", configuration=configuration).close()
+        return root
+    root = os.path.join(root, "example_index" if kind == "example" else "file_index")
+    if kind == "example":
         copy_example(root)
     else:
         Store.create(root, layout="tree", configuration=configuration).close()

@@ -13,6 +13,7 @@ import os
 import pickle
 import time
 import traceback
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -21,11 +22,14 @@ from msgspec import Struct, field
 from filestore import FilestoreError, Finding, Progress
 from filestore.browse import InspectedStore
 from tui.formatting import Line, progress_line
+from tui.workers import commands
 from tui.workers.faults import UnexpectedError, trace_of
 
 if TYPE_CHECKING:
-    from filestore import AddReport, Plan, Policy
+    from filestore import Plan, Policy
 
+MOST_PRINTED: Final = 10_000
+"""Lines of a command that are kept."""
 TaskState = Literal["waiting", "running", "stopping", "done", "failed", "stopped"]
 
 
@@ -55,6 +59,8 @@ class Task(Struct, kw_only=True):
     ended_s: float | None = None
     outcome: str = ""
     """In a few words, once it ended."""
+    printed: deque[str] = field(default_factory=lambda: deque(maxlen=MOST_PRINTED))
+    """What a command printed, the end of it."""
 
     @property
     def is_over(self) -> bool:
@@ -112,6 +118,8 @@ class Update(Struct, frozen=True, kw_only=True):
 
     progress: Progress | None = None
     findings: tuple[Finding, ...] = ()
+    printed: tuple[str, ...] = ()
+    """Lines of a command."""
 
 
 class Done(Struct, frozen=True, kw_only=True):
@@ -264,57 +272,36 @@ def _plan(
     return plan if findings is None else selected(plan, findings)
 
 
-def _add(store: InspectedStore, reporter: Any, *, paths: Sequence[str]) -> "AddReport":
-    report = store.add(*paths, on_progress=reporter.progress)
-    for _, error in report.unusable:
-        raise error
-    return report
-
-
-def _enriching(method: Callable[..., Any]) -> Callable[..., Any]:
-    """The same of one that takes resources first."""
-
-    def do(store: InspectedStore, reporter: Any, *, resources: Sequence[str], **given: Any) -> Any:
-        return method(store, *resources, **given, on_progress=reporter.progress)
-
-    return do
-
-
 JOBS: Final[dict[str, Callable[..., Any]]] = {
     "search": lambda store, _, **given: store.search(**given).made(),
+    "search_typed": lambda store, _, **given: store.search_typed(**given).made(),
     "neighbours": lambda store, _, **given: store.explorer.neighbours(**given),
     "links": lambda store, _, **given: store.links(**given),
     "vector_map": lambda store, _, **given: store.explorer.vector_map(**given),
-    "plan_enrich": _enriching(InspectedStore.plan_enrich),
-    "plan_move": lambda store, _, **given: store.plan_move(**given),
+    "options": commands.options,
     "status": lambda store, _: store.status(),
     "verify": lambda store, reporter, **given: store.verify(
         **given, on_progress=reporter.progress, on_found=reporter.found
     ),
-    "sync": _reporting(InspectedStore.sync),
     "sync_but": _reporting(InspectedStore.sync_but),
     "plan": _plan,
     "apply": _reporting(InspectedStore.apply),
     "undo": _reporting(InspectedStore.undo),
     "redo": _reporting(InspectedStore.redo),
-    "add": _add,
-    "move": _reporting(InspectedStore.move),
-    "enrich": _enriching(InspectedStore.enrich),
+    "run": commands.run,
 }
 """Questions:
-- ``search(query, k, mode, source, syntax, kind, update)``: `Answer`
+- ``search(query, k, mode, source, syntax, kind, update)``: `Answer`; ``search_typed`` the same
+  without update, and without a service
 - ``neighbours(path, count, now, part)``: tuple of `Neighbour`
 - ``links(path)``: `Links`
 - ``vector_map(most)``: `VectorMap`
-- ``plan_enrich(resources, questions, summaries, refresh)``: `EnrichPlan`
-- ``plan_move(path, to)``: `Move`
+- ``options()``: options by command
 Work:
 - ``status()``: `Status`; ``verify(level)``: `Checked`, reporting findings and progress
-- ``sync(full, forget_missing)``, ``sync_but(forget)``: `SyncReport`
+- ``sync_but(forget)``: `SyncReport`
 - ``plan(policy, findings)``: `Plan`, only of what repairs these findings; None for all
 - ``apply(plan)``: `RepairReport`
 - ``undo(identifier)``, ``redo(identifier)``: `UndoResult` or None
-- ``add(paths)``: `AddReport`
-- ``move(path, to, shown)``: `Move`
-- ``enrich(resources, questions, summaries, refresh)``: `EnrichReport`
+- ``run(words)``: the exit code of a command, reporting what it prints
 """

@@ -234,7 +234,7 @@ _COLLECTED_AFTER: Final = (100_000, 20, 100)
 _NICENESS: Final = 5
 """The screen, and whatever else runs, goes first."""
 
-_Message = Progress | tuple[Finding, ...] | tasks.End
+_Message = Progress | tuple[Finding, ...] | str | tasks.End
 
 
 class MessageSender:
@@ -254,6 +254,10 @@ class MessageSender:
         """Report findings."""
         if findings:
             self._queue.put(tuple(findings))
+
+    def printed(self, line: str) -> None:
+        """Report a line that a command printed."""
+        self._queue.put(line)
 
     def ended(self, end: tasks.End) -> None:
         """Report the end, after all the rest."""
@@ -280,13 +284,15 @@ class MessageSender:
 
 
 def merged(messages: Sequence[_Message]) -> Iterator[tasks.Message]:
-    """The last progress with some of the findings, the rest of them, and the end."""
+    """The last progress, what was printed, some of the findings; the rest of them; the end."""
     progress = next((one for one in reversed(messages) if isinstance(one, Progress)), None)
     findings = [finding for one in messages if isinstance(one, tuple) for finding in one]
+    printed = tuple(one for one in messages if isinstance(one, str))[-tasks.MOST_PRINTED :]
     for first in range(0, max(1, len(findings)), MOST_AT_ONCE):
         some = tuple(findings[first : first + MOST_AT_ONCE])
-        if some or progress is not None:
-            yield tasks.Update(progress=progress, findings=some)
+        if some or printed or progress is not None:
+            yield tasks.Update(progress=progress, findings=some, printed=printed)
+        printed = ()
     if isinstance(messages[-1], tasks.Done | tasks.Failed | tasks.Stopped):
         yield messages[-1]
 

@@ -76,7 +76,7 @@ class MarkedExtractor(Extractor):
     """Markup of other kinds, by the suffix of the name."""
 
     name = "marked"
-    version = 2
+    version = 3
     isolated = True
 
     def extract(self, data: bytes, *, name: str) -> Document:

@@ -13,6 +13,7 @@ from urllib.parse import unquote
 from msgspec import Struct, field
 
 from filestore.extract._office.archive import XML_SUFFIXES, Archive, damaged
+from filestore.extract._office.around_cells import around_cells, around_open_cells
 from filestore.extract._office.book_pages import hidden_classes, navigation, shown
 from filestore.extract._office.open_document import (
     DRAW,
@@ -60,8 +61,13 @@ class Package(Struct, kw_only=True):
     metadata: dict[str, Any] = field(default_factory=dict)
     names: list[str] = field(default_factory=list)
     """Of its sheets, the first at mark 1."""
-    left: dict[int, str] = field(default_factory=dict)
-    """What of a sheet was too much, by its mark."""
+    behind: dict[int, str] = field(default_factory=dict)
+    """What follows the rows of a sheet, by its mark: charts, comments, what was left out."""
+
+    def add_behind(self, number: int, *pieces: str) -> None:
+        """Keep the pieces that are not empty."""
+        if text := "\n\n".join(filter(None, pieces)):
+            self.behind[number] = text
 
 
 def marked(archive: Archive, kind: str) -> Package:
@@ -112,9 +118,7 @@ def _workbook(archive: Archive, found: Package, changed: dict[str, bytes]) -> No
         part = targets.get(sheet.get(f"{{{OFFICE}}}id", ""), "")
         if part in archive.parts and part not in changed:
             sheet_root = xml_root(archive, part)
-            left = _trimmed(sheet_root)
-            if left:
-                found.left[number] = left
+            found.add_behind(number, _trimmed(sheet_root), around_cells(archive, part))
             changed[part] = serialized(sheet_root)
     changed[main] = serialized(root)
 
@@ -223,11 +227,11 @@ def _open_document(archive: Archive, kind: str, found: Package, changed: dict[st
                 page.insert(0, frame)
             title.text = MARK.format(number) + (title.text or "")
     else:
-        _open_sheets(root, found)
+        _open_sheets(root, archive, found)
     changed["content.xml"] = serialized(root)
 
 
-def _open_sheets(root: Any, found: Package) -> None:
+def _open_sheets(root: Any, archive: Archive, found: Package) -> None:
     """Marks the sheets that are shown, and leaves out what of them is too much."""
     hidden = {
         style.get(f"{STYLE}name")
@@ -242,14 +246,14 @@ def _open_sheets(root: Any, found: Package) -> None:
             continue
         found.names.append(" ".join(sheet.get(f"{TABLE}name", "").split()))
         sheet.set(f"{TABLE}name", MARK.format(len(found.names)))
+        around = around_open_cells(archive, sheet)
         cells = rows = 0
         for at, row in enumerate(list(sheet.iter(f"{TABLE}table-row"))):
             cells += len(row)
             if at >= MAX_ROWS or cells > MAX_CELLS:
                 rows += 1
                 row.getparent().remove(row)
-        if rows:
-            found.left[len(found.names)] = _left(rows, 0)
+        found.add_behind(len(found.names), _left(rows, 0), around)
 
 
 # ---- books ---------------------------------------------------------------------------------------

@@ -15,14 +15,14 @@ from filestore.extract._office.docx_parts import FIELD, running_line
 from filestore.extract._office.numbering import number_text
 from filestore.extract._office.package import local_name, xml_root
 
-_OPEN: Final = "urn:oasis:names:tc:opendocument:xmlns:"
-TABLE: Final = f"{{{_OPEN}table:1.0}}"
-DRAW: Final = f"{{{_OPEN}drawing:1.0}}"
-TEXT: Final = f"{{{_OPEN}text:1.0}}"
-SLIDES: Final = f"{{{_OPEN}presentation:1.0}}"
-STYLE: Final = f"{{{_OPEN}style:1.0}}"
+OPEN: Final = "urn:oasis:names:tc:opendocument:xmlns:"
+TABLE: Final = f"{{{OPEN}table:1.0}}"
+DRAW: Final = f"{{{OPEN}drawing:1.0}}"
+TEXT: Final = f"{{{OPEN}text:1.0}}"
+SLIDES: Final = f"{{{OPEN}presentation:1.0}}"
+STYLE: Final = f"{{{OPEN}style:1.0}}"
 NUMBER: Final = f"{TEXT}page-number"
-_CHARTS: Final = f"{{{_OPEN}chart:1.0}}"
+_CHARTS: Final = f"{{{OPEN}chart:1.0}}"
 _HREF: Final = "{http://www.w3.org/1999/xlink}href"
 
 _CHANGING: Final = frozenset({"page-number", "page-count", "date", "time", "chapter"})
@@ -126,19 +126,13 @@ def _label(levels: dict[tuple[str, int], _Level], counts: list[int], name: str, 
 def write_charts(root: Any, archive: Archive) -> None:
     """Puts the title and the figures of each chart where it is, as a text and a table."""
     for element in list(root.iter(f"{DRAW}object")):
-        part = element.get(_HREF, "").removeprefix("./") + "/content.xml"
-        chart = (
-            xml_root(archive, part).find(f".//{_CHARTS}chart") if part in archive.parts else None
-        )
-        if chart is None:
+        title, figures = chart_of(element, archive)
+        if not title and not figures:
             continue
-        named = chart.find(f"{_CHARTS}title")
-        title = "" if named is None else " ".join(" ".join(named.itertext()).split())
         frame = element.getparent()
         paragraph = next(frame.iterancestors(f"{TEXT}p"), None)
-        figures = [deepcopy(each) for each in chart.iterchildren(f"{TABLE}table")]
         words = root.makeelement(f"{TEXT}p")
-        words.text = f"[Chart: {title}]" if title else ""
+        words.text = title
         if paragraph is not None:
             for each in [*reversed(figures), words]:
                 paragraph.addnext(each)
@@ -152,9 +146,21 @@ def write_charts(root: Any, archive: Archive) -> None:
         frame.extend(figures)
 
 
+def chart_of(element: Any, archive: Archive) -> tuple[str, list[Any]]:
+    """The title in words and the tables of figures of an object that is a chart; else nothing."""
+    part = element.get(_HREF, "").removeprefix("./") + "/content.xml"
+    chart = xml_root(archive, part).find(f".//{_CHARTS}chart") if part in archive.parts else None
+    if chart is None:
+        return "", []
+    named = chart.find(f"{_CHARTS}title")
+    title = "" if named is None else " ".join(" ".join(named.itertext()).split())
+    figures = [deepcopy(each) for each in chart.iterchildren(f"{TABLE}table")]
+    return f"[Chart: {title}]" if title else "", figures
+
+
 def add_running(root: Any, styles: Any) -> None:
     """Puts what pages show above and below their text around it, each line once."""
-    body = next(root.iter(f"{{{_OPEN}office:1.0}}text"), None)
+    body = next(root.iter(f"{{{OPEN}office:1.0}}text"), None)
     if body is None or styles is None:
         return
     seen = {

@@ -39,7 +39,7 @@ class OtherExtractor(Extractor):
     """Workbooks, presentations, books and texts of other programs and of before Office 2007."""
 
     name = "office"
-    version = 3
+    version = 4
     isolated = True
 
     def extract(self, data: bytes, *, name: str) -> Document:
@@ -117,7 +117,8 @@ def _joined(pieces: list[tuple[int, str]], package: Package, kind: str) -> tuple
     text, pages = "", list[Page]()
     if kind in _SHEETS and package.names and len(pieces) == 1:
         pieces = [(0, ""), (1, pieces[0][1])]  # of one sheet the reader says no name
-    for number, piece in pieces:
+    unsaid = package.behind.keys() - {number for number, _ in pieces}
+    for number, piece in sorted([*pieces, *((number, "") for number in unsaid)]):
         body = _INNER_LINK.sub(_unlinked, _ANCHOR.sub("", piece))
         body = _PICTURE.sub(lambda picture: picture_note(picture[1]), body)
         body = _SPACE.sub("\n\n", _CHART.sub(r"\1", body)).strip()
@@ -125,7 +126,7 @@ def _joined(pieces: list[tuple[int, str]], package: Package, kind: str) -> tuple
             # The reader writes the title above.
             body = body.removeprefix(f"# {package.metadata.get('title')}").strip()
         if kind in _SHEETS:
-            body = "\n\n".join(filter(None, [tidied(body), package.left.get(number, "")]))
+            body = "\n\n".join(filter(None, [tidied(body), package.behind.get(number, "")]))
             if number and body:
                 body = f"## {package.names[number - 1]}\n\n{body}"
         elif kind == "odp" and number and not body.startswith("#"):

@@ -57,7 +57,7 @@ class PdfExtractor(Extractor):
     """PDF: flowing text under the headings of its outline."""
 
     name = "pdf"
-    version = 4
+    version = 5
     isolated = True
 
     def extract(self, data: bytes, *, name: str) -> Document:
@@ -243,7 +243,9 @@ def _write_flow(output: _Output, lines: Sequence[Line], mark: str, words: Words)
     if mark.endswith("- "):
         pieces[0] = without_bullet(first.text)
     for before, line in pairwise(lines):
-        pieces[-1] += joined(before.text, line.text, hyphen=before.hyphen, words=words)
+        pieces[-1] += joined(
+            before.text, line.text, hyphen=before.hyphen, words=words, spaced=before.spaced
+        )
         pieces.append(line.text)
     if last.hyphen:
         pieces[-1] += "-"

@@ -53,6 +53,8 @@ class Line(Struct, frozen=True):
     """Where it is a whole table: the words of each cell, by row."""
     columns: tuple[float, ...] = ()
     """Where the columns of the table start."""
+    spaced: bool = False
+    """Whether white space followed the text."""
     bold: bool = False
     """Whether it is set in a bold font from start to end."""
     turn: Turn = "none"
@@ -189,6 +191,7 @@ def joined_pieces(lines: Sequence[Line]) -> list[Line]:
             size=size,
             typewriter=before.typewriter and line.typewriter,
             hyphen=line.hyphen,
+            spaced=line.spaced,
             bold=before.bold and line.bold,
         )
     return whole

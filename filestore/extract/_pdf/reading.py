@@ -9,10 +9,10 @@ import re
 import struct
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import groupby
 from typing import Any, Final
 
 from filestore.extract._pdf.columns import GAP, in_columns, may_number_lines
+from filestore.extract._pdf.directions import logical, runs_left
 from filestore.extract._pdf.fields import NO_MAP, read_fields, unread_reason, with_fields
 from filestore.extract._pdf.headings import OutlineEntry
 from filestore.extract._pdf.lines import Line, PageLines, Turn, joined_pieces, measure
@@ -40,9 +40,6 @@ _MATRIX: Final = struct.Struct("6f")
 """Four numbers that turn and scale, two that shift: FS_MATRIX."""
 
 _RIGHT_TO_LEFT: Final = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
-_RIGHT_TO_LEFT_RUN: Final = re.compile(r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]+")
-_AFTER_LATIN: Final = re.compile("(?<=[A-Za-z])(?=[\u05d0-\u05ea\u0620-\u064a])")
-"""Where a word ends though no space is there: none goes on in another script so."""
 _MANGLED: Final = re.compile("[\ud400-\ud7ff\uf000-\ufaff]")
 """What becomes of mathematical letters and pictograms where only 16 bits of them are kept."""
 _WORD: Final = re.compile(r"\S+")
@@ -187,9 +184,10 @@ class PageReader:
         )
         mirrored = False
         if not text.isascii() or not text.isprintable():
-            mirrored = _RIGHT_TO_LEFT.search(text) is not None
-            if mirrored:
-                text = self._logical(text_page, first, last)
+            if _RIGHT_TO_LEFT.search(text):
+                mirrored = runs_left(text)
+                placed = self._placed(text_page, first, last)
+                text = logical(placed, is_left=mirrored)
             broken = broken or text.endswith(SOFT_HYPHEN)
             text = plain(text).strip()
             if not text:
@@ -209,7 +207,11 @@ class PageReader:
         tag = self._tag(first, last) if self._tags else (0, 0)
         fixed, bold = bool(style & _FIXED), bool(style & _BOLD)
         return Line(
-            text, number, left, right, bottom, size, fixed, broken, bold=bold, turn=turn, tag=tag
+            *(text, number, left, right, bottom, size, fixed, broken),
+            spaced=piece[-1] == " ",
+            bold=bold,
+            turn=turn,
+            tag=tag,
         )
 
     def _has_gap(self, text_page: Any, piece: str, start: int, size: float) -> bool:
@@ -233,11 +235,10 @@ class PageReader:
         ]
         return ends[0] if ends[0] == ends[1] else (0, 0)
 
-    def _logical(self, text_page: Any, first: int, last: int) -> str:
-        """The characters of a line with right-to-left script in the order they are read in.
+    def _placed(self, text_page: Any, first: int, last: int) -> list[tuple[float, str]]:
+        """The characters of a line, each with where it begins.
 
-        Where one glyph is several characters pdfium turns these round; and it has
-        characters for glyphs of which the font does not say what they are.
+        pdfium has some for glyphs of which the font does not say what they are: these are out.
         """
         x, y = ctypes.c_double(), ctypes.c_double()
         placed: list[tuple[float, str]] = []
@@ -247,9 +248,7 @@ class PageReader:
                 continue
             self._origin_of(text_page, index, ctypes.byref(x), ctypes.byref(y))
             placed.append((x.value, chr(code)))
-        runs = ("".join(item[1] for item in run) for _, run in groupby(placed, lambda one: one[0]))
-        text = "".join(_RIGHT_TO_LEFT_RUN.sub(lambda run: run[0][::-1], run) for run in runs)
-        return _AFTER_LATIN.sub(" ", text)
+        return placed
 
     def _place(
         self, text_page: Any, first: int, last: int, middle: int

@@ -26,6 +26,7 @@ from filestore.extract._pdf.lines import (
 from filestore.extract._pdf.words import Words, joined
 
 _FEWEST_ROWS: Final = 2
+_FARTHEST_ROW: Final = 4  # lines from one row of a table to the next; farther apart are headings
 _MOST_COLUMNS: Final = 60
 _NARROW: Final = 12.0  # font sizes: a piece of a row that looks like a cell
 _WIDE: Final = 0.75  # font sizes a character: wider than any font
@@ -81,16 +82,17 @@ class _Row(Struct, frozen=True):
 
 def may_hold_table(page: PageLines, measures: Measures) -> bool:
     """Whether some rows of a page look like rows of cells: a cheap look before a dear one."""
-    rows = 0
+    above = None
     order = sorted(page.lines, key=lambda line: -line.bottom)
-    for row in _visual(order):
+    for number, row in enumerate(_visual(order)):
         if any(has_leader(line.text) for line in row):
             continue
         narrow = sum(line.width < _NARROW * line.size for line in row)
         apart = len(row) > 2 or (len(row) == 2 and narrow and not is_bullet(row[0].text))
-        rows += bool(apart or any(_has_gaps(line, measures) for line in row))
-        if rows >= _FEWEST_ROWS:
-            return True
+        if apart or any(_has_gaps(line, measures) for line in row):
+            if above is not None and number - above <= _FARTHEST_ROW:
+                return True
+            above = number
     return False
 
 

@@ -5,8 +5,9 @@ else by the shape of the word.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, Literal
 
 from msgspec import Struct
 
@@ -34,10 +35,15 @@ _COMPOUND: Final = re.compile(
 )
 """Of these the first part is a word, and no word begins so and is broken there."""
 _PARTICLE: Final = re.compile(
-    r"(?:은|는|을|를|의|에|로|으로|와|에서|에게|까지|부터|처럼|보다|라고|하고|이다|입니다|합니다"
-    r"|했다|한다|된다|되는|하는|하여|하며|되어|들은|들이|들을|들의)(?=[\s.,!?)]|$)"
+    r"(?:은|는|을|를|의|에|로|으로|에서|에게|까지|부터|들은|들이|들을|들의|니다|습니다"
+    r"|다(?=[.,]))(?=[\s.,!?)]|$)|[.,!?)]"
 )
-"""What follows a Korean word without a space."""
+"""What no Korean line begins with where words are kept whole."""
+_WORD_END: Final = re.compile(
+    r"[은는을를에의로와과도만서고며면지게어아해여한된할던]$|[가-힣]{2}이$|^[이그저두세네]$"
+)
+"""How most Korean words end."""
+_FEWEST: Final = 25  # Korean line ends for one that says where lines end: fewer are chance
 _HANGUL: Final = re.compile(r"[\uac00-\ud7a3]")
 _SHORTEST_PART: Final = 4  # letters: `back-ground` is two words as likely as `con-tain` is not
 _UNSPACED: Final = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff\uff00-\uff60]")
@@ -80,15 +86,24 @@ class Words(Struct, frozen=True, kw_only=True):
     """All that are within a line; compounds with their hyphens."""
     leading: frozenset[str] = frozenset()
     """The first parts of compounds: `multi` of `multi-agent`."""
+    korean: Literal["words", "anywhere", "drawn"] = "words"
+    """Where Korean lines end: between words, anywhere, or with each space that is there drawn."""
 
 
 def vocabulary(lines: Iterable[Line]) -> Words:
     """The words of a document, without the ones that a line end broke."""
     parts: list[str] = []
     broken = False
+    ends: Counter[str] = Counter()
     for line in lines:
+        if broken and not line.text.isascii() and _HANGUL.match(line.text):
+            ends["bound"] += _PARTICLE.match(line.text) is not None
         text = line.text.partition(" ")[2] if broken else line.text
-        broken = line.hyphen
+        hangul = not line.text.isascii() and _HANGUL.match(line.text[-1]) is not None
+        if hangul:
+            ends["all"] += 1
+            ends["drawn"] += line.spaced
+        broken = line.hyphen or hangul
         parts.append(text.rpartition(" ")[0] if broken else text)
     # No word goes beyond white space, most tokens of a long text are there many times, and most
     # of the others are words as they are: little is left to search through.
@@ -96,10 +111,19 @@ def vocabulary(lines: Iterable[Line]) -> Words:
     words = set(filter(str.isalpha, tokens))
     words.update(_WORD.findall("\n".join(tokens - words)))
     leading = (word.partition("-")[0] for word in words if "-" in word)
-    return Words(whole=frozenset(words), leading=frozenset(leading))
+    many = max(1, ends["all"] // _FEWEST)
+    return Words(
+        whole=frozenset(words),
+        leading=frozenset(leading),
+        korean="drawn"
+        if ends["drawn"] >= many
+        else "anywhere"
+        if ends["bound"] >= many
+        else "words",
+    )
 
 
-def joined(before: str, after: str, *, hyphen: bool, words: Words) -> str:
+def joined(before: str, after: str, *, hyphen: bool, words: Words, spaced: bool = False) -> str:
     """What goes between the end of one line and the start of the next: a space, a hyphen, nothing.
 
     Args:
@@ -107,11 +131,12 @@ def joined(before: str, after: str, *, hyphen: bool, words: Words) -> str:
         after: The text of the next line.
         hyphen: Whether there was a hyphen.
         words: Those of the document, as `vocabulary` gives them.
+        spaced: Whether there was white space.
     """
     if not hyphen:
-        if not before[-1:].isascii() and not after[:1].isascii():
-            if _HANGUL.match(before[-1]) and _HANGUL.match(after):
-                return _korean(before, after, words)
+        if not before[-1:].isascii() or not after[:1].isascii():
+            if _HANGUL.match(before[-1]) or _HANGUL.match(after):
+                return _korean(before, after, words, spaced=spaced)
             return "" if _UNSPACED.match(before[-1]) and _UNSPACED.match(after) else " "
         if before[-1:] not in _ADDRESS_SIGNS or not after[:1].isalnum():
             return " "
@@ -143,12 +168,21 @@ def joined(before: str, after: str, *, hyphen: bool, words: Words) -> str:
     return "-" if last in words.whole and last in words.leading else ""
 
 
-def _korean(before: str, after: str, words: Words) -> str:
-    """Whether a Korean word goes on: with a particle, or as the document writes it elsewhere."""
-    last = before[-_LONGEST_TOKEN:].rpartition(" ")[2]
-    first = _first(_FIRST_WORD, after[:_LONGEST_TOKEN])
-    known = f"{last}{first}" in words.whole and first not in words.whole
-    return "" if known or _PARTICLE.match(after) else " "
+def _korean(before: str, after: str, words: Words, *, spaced: bool) -> str:
+    """A space or nothing, as the file draws it, the document writes the word, or words end."""
+    is_word = before[-1].isalnum()
+    if is_word and words.korean == "drawn":
+        return " " if spaced else ""
+    if _PARTICLE.match(after):
+        return ""
+    last = before[-_LONGEST_TOKEN:].rpartition(" ")[2].casefold()
+    first = _first(_FIRST_WORD, after[:_LONGEST_TOKEN]).casefold()
+    both = last in words.whole and first in words.whole
+    if is_word and f"{last}{first}" in words.whole and not both:
+        return ""
+    if words.korean == "words" or not is_word or both:
+        return " "
+    return " " if _WORD_END.search(last) else ""
 
 
 def _first(pattern: re.Pattern[str], text: str) -> str:

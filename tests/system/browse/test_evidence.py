@@ -1,6 +1,7 @@
 """What there is to see of a finding: then and now, the place, both sides of a choice."""
 
 import os
+import re
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -169,7 +170,7 @@ def test_a_hand_edit_shows_what_was_generated(
     assert "+My own words." in found.diff
     number = path.read_text().split("\n").index("My own words.") + 1
     assert found.line == number
-    assert found.origin.startswith("sha256:")
+    assert re.fullmatch("[0-9a-f]{16}", found.origin)
     assert found.indexed_hash == found.disk_hash
 
 
@@ -506,6 +507,11 @@ def test_marked_sides_are_whole_files(workspace: Any, opened: Callable[[], Inspe
     assert [(one.name, one.policy, one.command) for one in found.choices] == [
         ("ours", Policy(ours=(finding.path,)), "filestore repair --ours chunked/own.md"),
         ("theirs", Policy(theirs=(finding.path,)), "filestore repair --theirs chunked/own.md"),
+        (
+            "both",
+            Policy(hunks=((finding.path, ("both",)),)),
+            "filestore repair --hunks both:chunked/own.md",
+        ),
     ]
 
 
@@ -527,7 +533,7 @@ def test_what_git_has_unmerged_is_gits_to_resolve(
         workspace.git("merge", "-q", "other")
     store = opened()
     marked = store.sides(Finding(code="conflict-markers", path="chunked/own.md", detail="marks"))
-    assert [one.policy for one in marked.choices] == [None, None]
+    assert [one.name for one in marked.choices] == ["ours", "theirs", "both"]
     path.write_text("A text without any mark.\n")
     found = store.sides(told(store, "conflict-markers"))
     assert (found.base, found.ours, found.theirs) == ("Base.\n", "Ours.\n", "Theirs.\n")

@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -173,7 +174,7 @@ def test_about_a_chunk_tells_everything(filled: Any, store: InspectedStore) -> N
     assert about.vectors[0].when == "generation 2"
     assert all(abs(time.time() - minute_of(fact.when)) < 3600 for fact in about.vectors[1:])
     assert about.model
-    assert about.origin.startswith("sha256:")
+    assert re.fullmatch("[0-9a-f]{16}", about.origin)
     assert about.generation == 2
 
 
@@ -412,6 +413,16 @@ def test_the_filter_finds_documents_of_a_folder_and_headings_inside_files(either
         assert not matched(store, "marble")
 
 
+def test_the_best_match_is_listed_first(filled: Any, store: InspectedStore) -> None:
+    """Resources and their files by how well they match, equal ones in reading order."""
+    for name, title in (("aaa", "A denoted thing"), ("zzz", "Note")):
+        filled.write(f"{name}.md", f"# {title}\n\nWords.\n")
+        filled("add", f"{name}.md")
+    assert list(matched(store, "note")) == ["note.md", "zzz.md", "aaa.md"]
+    assert list(matched(store, "dntd thng")) == ["aaa.md"]
+    assert matched(store, "manual")["manual.md"] == paths_of(store, "manual.md")
+
+
 def test_files_are_listed_below_each_document_of_several(store: InspectedStore) -> None:
     """Each document of several holds its files; one document alone needs no row."""
     listing = store.listing
@@ -422,3 +433,14 @@ def test_files_are_listed_below_each_document_of_several(store: InspectedStore) 
     rows = listing.chunks([first, second])
     assert [rows[one].source.rpartition("/")[2] for one in (first, second)] == ["one.md", "two.md"]
     assert not listing.rows_below("no such resource")
+
+
+def test_a_query_that_is_still_typed_goes_to_no_service(
+    store: InspectedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a service embeds queries, words alone are searched; a model here is asked as ever."""
+    assert store.search_typed("valves", mode="hybrid", k=3).mode == "hybrid"
+    monkeypatch.setattr("filestore.embed.is_service", "builtin".__eq__)
+    answer = store.search_typed("val*", mode="vector", k=3)
+    assert answer.mode == "keyword"
+    assert answer.hits

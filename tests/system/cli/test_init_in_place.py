@@ -221,7 +221,6 @@ REFUSED = [
     ("update",),
     ("update", "--plan"),
     ("reconstruct", "Home.md"),
-    ("repair", "--ours", "Home.md", "--yes"),
     ("repair", "--remove", "Home.md", "--yes"),
 ]
 

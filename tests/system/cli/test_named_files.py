@@ -63,6 +63,7 @@ NO_FILE: Final = {
         "--source",
         "--store",
         "--theirs",
+        "--hunks",
     ),
     *(
         "--token",

@@ -232,6 +232,8 @@ def test_matches_are_marked_on_a_terminal_alone(vault: Workspace) -> None:
     assert "\x1b[31mrename\x1b[0m" in shown
     assert "\x1b[31mLinks\x1b[0m" in shown
     assert "\x1b" not in on_a_terminal(vault.folder, "search", "rename", NO_COLOR="1")
+    for dumb in ("", "dumb"):
+        assert "\x1b" not in on_a_terminal(vault.folder, "search", "rename", TERM=dumb)
     assert "\x1b" not in vault("search", "rename").stdout
 
 

@@ -73,7 +73,7 @@ def test_attachments_are_documents_of_their_own():
     made = attach(made, "run.py", b"# not a heading\nrun()\n")
     made = attach(made, "photo.jpg", b"\xff\xd8", "image/jpeg")
     text = read(made).text
-    assert "## Attachment: costs.xlsx\n\n#### Costs\n\n| Boat | Euro |\n" in text
+    assert "## Attachment: costs.xlsx\n\n### Costs\n\n| Boat | Euro |\n" in text
     assert "## Attachment: notes.md\n\n### Notes\n\n#### Night\n\nLamps." in text
     assert "## Attachment: run.py\n\n```python\n# not a heading\nrun()\n```" in text
     assert "[Attachment not read: photo.jpg: no extractor reads files of this kind]" in text
@@ -168,7 +168,7 @@ def test_mail_of_outlook():
         "to": "Ben <ben@example.org>",
         "date": "2024-05-06T16:00:00+00:00",
     }
-    assert "\n\nAt noon.\nOr later.\n\n## Attachment: costs.xlsx\n\n#### Costs\n" in found.text
+    assert "\n\nAt noon.\nOr later.\n\n## Attachment: costs.xlsx\n\n### Costs\n" in found.text
     assert "## Attachment: inner.msg\n\n### Inner\n\nThe inner words." in found.text
     assert "Evil" not in found.text
 
@@ -241,6 +241,11 @@ def test_what_is_made_to_do_harm_is_refused_in_one_sentence(name, data):
     assert refusal.value.message.startswith(name)
     assert "\n" not in refusal.value.message
     assert refusal.value.remedy
+
+
+def test_a_damaged_mail_of_outlook_is_called_that():
+    with pytest.raises(ExtractionError, match=r"damaged: expected a mail of Outlook, found other"):
+        read(b"\x01\0" + compound(outlook(subject="x", body="y"))[8:], "a.msg")
 
 
 def sound():

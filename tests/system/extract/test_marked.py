@@ -406,7 +406,7 @@ def test_xml_that_is_data_or_is_no_xml_stays_as_it_is():
 
 def test_a_feed_is_a_section_an_item():
     assert read(RSS, "a.rss").text == (
-        "# News\n\n## A & B\n\nhttps://x.org/1\n\nHello **you**\n\n#### More\n"
+        "# News\n\n## A & B\n\nhttps://x.org/1\n\nHello **you**\n\n### More\n"
     )
     assert read(ATOM, "a.atom").text == "# News\n\n## One\n\n2024-05-06\nAnn\n\nIn *it*\n"
 

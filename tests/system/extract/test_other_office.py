@@ -20,6 +20,7 @@ from tests.system.extract.office_files import (
     workbook,
 )
 
+SHEETS = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 HIDDEN = (
     '<style:style style:name="off" style:family="table">'
     '<style:table-properties table:display="false"/></style:style>'
@@ -200,6 +201,68 @@ def test_a_chart_of_a_slide_is_its_title_and_figures():
     assert "7" not in found
 
 
+def commented_workbook():
+    """A sheet and one that is only a chart, with notes, a thread and a box of text."""
+    parts = workbook({"Sales": row(1, A="Boat", B="Units") + row(2, A="small", B=12), "Own": ""})
+    office = "http://schemas.openxmlformats.org/officeDocument/2006"
+    drawing = "http://schemas.openxmlformats.org/drawingml/2006"
+    links = '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">{}'
+    link = f'<Relationship Id="{{0}}" Type="{office}/relationships/{{0}}" Target="{{1}}"/>'
+    targets = {"comments": "../c.xml", "threadedComment": "../t.xml", "drawing": "../d.xml"}
+    ends = "</Relationships>"
+    parts["xl/worksheets/_rels/s1.xml.rels"] = links.format(
+        "".join(link.format(*each) for each in targets.items()) + ends
+    )
+    parts["xl/worksheets/_rels/s2.xml.rels"] = links.format(
+        link.format("drawing", "../e.xml") + link.format("comments", "../gone.xml") + ends
+    )
+    parts["xl/c.xml"] = (
+        f'<comments xmlns="{SHEETS}"><authors><author>Ann</author></authors><commentList>'
+        '<comment ref="B2" authorId="0"><text><r><t>Ann:</t></r><r><t>\nin | repair</t></r></text>'
+        '</comment><comment ref="A9" authorId="7"><text><t>stand-in</t></text></comment>'
+        "</commentList></comments>"
+    )
+    answer = '<threadedComment ref="A9" personId="x"><text>{}</text></threadedComment>'
+    parts["xl/t.xml"] = f'<T xmlns="urn:t">{answer.format("really?")}{answer.format("yes")}</T>'
+    spaces = f'xmlns:d="{drawing}/spreadsheetDrawing" xmlns:a="{drawing}/main"'
+    shapes = f"<d:wsDr {spaces}>{{}}</d:wsDr>"
+    parts["xl/d.xml"] = shapes.format("<d:txBody><a:p><a:t>a box</a:t></a:p></d:txBody>")
+    parts["xl/e.xml"] = shapes.format(
+        f'<c:chart xmlns:c="{drawing}/chart" xmlns:r="{office}/relationships" r:id="chart"/>'
+    )
+    parts["xl/_rels/e.xml.rels"] = links.format(link.format("chart", "f.xml") + ends)
+    parts["xl/f.xml"] = (
+        f'<c:chartSpace xmlns:c="{drawing}/chart" xmlns:a="{drawing}/main"><c:chart><c:title>'
+        "<a:t>Sails</a:t></c:title><c:ser><c:tx><c:v>sold | lent</c:v></c:tx><c:cat><c:pt"
+        ' idx="0"><c:v>May</c:v></c:pt></c:cat><c:val><c:pt idx="0"><c:v>12</c:v></c:pt></c:val>'
+        "</c:ser></c:chart></c:chartSpace>"
+    )
+    return parts
+
+
+def test_charts_boxes_and_comments_of_a_workbook_are_behind_its_rows():
+    found = read(packed(commented_workbook()), "a.xlsx")
+    assert found.text == (
+        "## Sales\n\n| Boat | Units |\n| --- | --- |\n| small | 12 |\n\na box\n\n"
+        "[Comment at A9: really?]\n\n[Comment at A9: yes]\n\n"
+        "[Comment at B2 by Ann: in | repair]\n\n"
+        "## Own\n\n[Chart: Sails]\n\n|  | sold \\| lent |\n| --- | --- |\n| May | 12 |\n\n"
+    )
+    assert places(found) == {1: "## Sales", 2: "## Own"}
+
+
+def test_comments_of_an_open_document_workbook_are_behind_its_rows():
+    note = (
+        '<office:annotation><dc:creator xmlns:dc="urn:dc">Ann</dc:creator>'
+        "<text:p>in</text:p><text:p>repair</text:p></office:annotation>"
+    )
+    body = table("Costs", ["Boat", "Euro"], ["small", "12"])
+    body = body.replace("<text:p>12", f"{note}<text:p>12")
+    body = body.replace("<table:table-row>", '<table:table-row table:number-rows-repeated="2">', 1)
+    text = read(packed(open_document("spreadsheet", body)), "a.ods").text
+    assert text.endswith("| small | 12 |\n\n[Comment at B3 by Ann: in repair]\n\n")
+
+
 def test_headings_of_a_book_are_what_its_navigation_names_and_what_looks_alike():
     look = '<p class="a"><span class="b">{}</span></p>'
     section = look.format("One &amp; all") + look.format("Below") + "<p class='t'>words</p>" * 3
@@ -298,6 +361,7 @@ def test_what_is_made_to_do_harm_is_refused_in_one_sentence(name, data):
 
 def sound():
     yield "a.xlsx", plain_workbook()
+    yield "b.xlsx", commented_workbook()
     yield "a.ods", open_document("spreadsheet", table("Costs", ["Boat", "Euro"], ["small", "1"]))
     yield "a.odp", open_document("presentation", slide("point", title="First"))
     yield "a.odt", open_document("text", "<text:p>words</text:p>")

@@ -133,7 +133,7 @@ def test_handbook():
     assert [page.number for page in document.pages] == [1, 2, 3]
     assert document.text[document.pages[2].start :].startswith("# 2 Water")
     assert document.syntax == "markdown"
-    assert document.extractor == "pdf/4"
+    assert document.extractor == "pdf/5"
 
 
 def test_metadata():

@@ -4,7 +4,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -12,6 +12,7 @@ from typing import Any, Final
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from filestore import extract
 from filestore.catalog import Catalog, Conflict
@@ -20,7 +21,7 @@ from filestore.chunks import chunk_file
 from filestore.chunks.layout import TREE
 from filestore.config.layout import Places
 from filestore.config.user_config import Originals
-from filestore.core.hashing import origin_hash
+from filestore.core.hashing import embedding_key, origin_hash
 from filestore.core.progress import ignore
 from filestore.git.merge import Merged, Overlap, merge
 from filestore.ingest.add import SourceOutside, add_all, recorded_sources
@@ -331,6 +332,87 @@ def test_a_choice_settles_a_conflict(either: Any, manual: Any, choice: Choice) -
     manual(changed)
     assert either.json("add", "manual.md")["conflicts"] == []
     assert "Item 9 is new." in path.read_text()
+
+
+def make_origins_long(workspace: Any) -> None:
+    """Chunk files with all 64 digits of their origin, as they were written before."""
+    for path in chunk_paths(workspace):
+        chunk = chunk_file.parse(path.read_bytes())
+        if not chunk_file.hand_edited(chunk) and f'"{chunk.origin}"' in path.read_text():
+            edit(path, f'"{chunk.origin}"', f'"{long_origin(chunk.body)}"')
+
+
+def long_origin(body: str) -> str:
+    """The origin of a body as it was written before."""
+    return f"sha256:{embedding_key(body).hex()}"
+
+
+def make_catalog_old(workspace: Any) -> None:
+    """The catalog as the version before left it: long origins, its schema."""
+    path = str(workspace.sidecar / "catalog.sqlite")
+    with closing(Catalog.open(path)) as catalog:
+        rows = list(catalog.all_files())
+        bodies = [catalog.content(row.id) or b"" for row in rows if row.origin]
+    kept = [body.decode() for (body,) in workspace.in_catalog("SELECT body FROM generated")]
+    known = [*kept, *(chunk_file.parse(data).body for data in bodies)]
+    long = {origin_hash(body): long_origin(body) for body in known}
+    for row in rows:
+        if row.origin:
+            old = replace(row, origin=long[row.origin])
+            statement = "UPDATE files SET origin = ?, checksum = ? WHERE id = ?"
+            workspace.in_catalog(statement, old.origin, old.checksum(), row.id)
+    places = ("generated", "origin"), ("conflicts", "base"), ("conflicts", "origin")
+    for table, column in (*places, ("deleted", "origin")):
+        for short, digits in long.items():
+            statement = f"UPDATE {table} SET {column} = ? WHERE {column} = ?"
+            workspace.in_catalog(statement, digits, short)
+    workspace.in_catalog("PRAGMA user_version = 6")
+
+
+@pytest.mark.parametrize("choice", ["ours", "theirs"])
+def test_a_store_with_long_origins_goes_on(either: Any, manual: Any, choice: Choice) -> None:
+    """What the version before wrote is clean, merged and chosen as ever, and stays as it is."""
+    make_origins_long(either)
+    either.sync()
+    other = chunk_about(either, "plums")
+    edit(other, "Item 2 of plums", "My item 2 of plums")
+    gone = chunk_about(either, "cherries")
+    deleted = gone.read_bytes()
+    gone.unlink()
+    either.sync()
+    path = overlapping(either, manual)
+    make_origins_long(either)
+    either.sync(code=1)
+    drift, (conflict,) = either.drift(), conflicts_of(either)
+    make_catalog_old(either)
+    truth = either.truth()
+    assert either.drift() == drift
+    assert conflicts_of(either) == [conflict]
+    found = either.json("verify", "--level", "deep", code=1)["findings"]
+    assert {one["code"] for one in found} <= {*drift, "hand-edited"}
+    either.sync(code=1)
+    assert either.drift() == drift
+    assert either.truth() == truth
+    choose(either, choice)
+    assert either.json("add", "manual.md")["conflicts"] == []
+    either.assert_settled()
+    assert not gone.exists()
+    changed = document()
+    changed["pears"][1] = "Item 2 is new."
+    changed["pears"][8] = "Item 9 is new."
+    changed["plums"][8] = "Item 9 is new."
+    manual(changed)
+    assert either.json("add", "manual.md")["conflicts"] == []
+    assert all("Item 9 is new." in one.read_text() for one in (path, other))
+    assert "My item 2 of plums" in other.read_text()
+    assert "sha256:" in chunk_about(either, "apples").read_text()
+    assert "sha256:" not in other.read_text()
+    gone.write_bytes(deleted)
+    either.sync()
+    gone.unlink()
+    either("repair", "--write-files", "--yes")
+    assert gone.read_bytes() == deleted
+    either.assert_settled()
 
 
 def test_a_text_merged_by_hand_is_ours(either: Any, manual: Any) -> None:

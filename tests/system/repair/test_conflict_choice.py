@@ -8,6 +8,7 @@ import pytest
 
 from filestore import FilestoreError, Plan, Policy, Store
 from filestore.browse import selected
+from filestore.git.repository import operation
 
 TEXT = "# amber\n\nAmber is old resin.\n\n{}\n\nIt is found at the sea.\n"
 CONFLICT = "<<<<<<< HEAD\nIt is yellow.\n{}=======\nIt is golden.\n>>>>>>> other\n"
@@ -104,29 +105,167 @@ def test_marks_that_are_not_whole_are_left(workspace: Any, body: str, reason: st
     assert path.read_bytes() == before
 
 
-def test_a_side_of_a_merge_is_taken_with_git(workspace: Any) -> None:
-    """While git has a file unmerged the choice is git's, and the command for it is told."""
-    path = own_file(workspace, "amber.md", TEXT.format("It is brown."))
-    for branch, line in (("main", "It is yellow."), ("other", "It is golden.")):
-        if branch == "main":
-            workspace.git("checkout", "-q", "-b", "main")
-            workspace.git("add", "-A")
-            workspace.git("commit", "-q", "-m", "Begin")
-            workspace.git("branch", "other")
-        workspace.git("checkout", "-q", branch)
-        path.write_text(TEXT.format(line))
-        workspace.git("commit", "-q", "-a", "-m", line)
-    with pytest.raises(Exception, match="merge"):
-        workspace.git("merge", "-q", "main")
+def begin(workspace: Any, files: dict[str, bytes | None], *, name: str = "side") -> None:
+    """Commit files to a branch of their own."""
+    workspace.git("checkout", "-q", "-b", name, "base")
+    commit(workspace, files, name)
+
+
+def commit(workspace: Any, files: dict[str, bytes | None], subject: str) -> None:
+    for path, data in files.items():
+        place = workspace.store / "chunked" / path
+        if data is None:
+            workspace.git("rm", "-q", "-f", str(place))
+        else:
+            place.write_bytes(data)
+            workspace.git("add", "-f", str(place))
+    workspace.git("commit", "-q", "--allow-empty", "-m", subject)
+
+
+def text(*lines: str) -> bytes:
+    """A document with lines that are far enough from each other to be hunks of their own."""
+    return (
+        "\n\nA line\n\nbetween the\n\nothers.\n\n".join(["# amber", *lines, "The end."]).encode()
+        + b"\n"
+    )
+
+
+BINARY = b"\xff\x00\xfe%d\n"
+BASE: dict[str, bytes | None] = {
+    "amber.md": text("It is brown.", "It is soft.", "It is old."),
+    "gone.md": b"# gone\n\nfirst\n",
+    "blob.md": BINARY % 1,
+    "away.md": b"# away\n\nA page about leaving.\n",
+    "quiet.md": b"# quiet\n\nNothing happens here.\n",
+}
+OURS: dict[str, bytes | None] = {
+    "amber.md": text("It is yellow.", "It is hard.", "It is old."),
+    "gone.md": None,
+    "blob.md": BINARY % 2,
+}
+THEIRS: dict[str, bytes | None] = {
+    "amber.md": text("It is golden.", "It is brittle.", "It is ancient."),
+    "gone.md": b"# gone\n\nsecond\n",
+    "blob.md": BINARY % 3,
+}
+OPERATIONS = ("merge", "rebase", "cherry-pick", "revert", "stash")
+
+
+@pytest.fixture(params=OPERATIONS)
+def busy(workspace: Any, request: pytest.FixtureRequest) -> Any:
+    """A store in which git waits for the choice in three files; what it names ours is `OURS`."""
+    workspace.git("checkout", "-q", "-b", "base")
+    commit(workspace, BASE, "base")
+    word = request.param
+    if word == "revert":
+        # Taking back a commit makes of the files what they were before it.
+        begin(workspace, THEIRS, name="theirs")
+        commit(workspace, BASE, "again")
+        undone = "HEAD"
+        commit(workspace, OURS, "ours")
+        words = ["revert", "--no-edit", f"{undone}~1"]
+    elif word == "stash":
+        begin(workspace, OURS, name="ours")
+        workspace.git("checkout", "-q", "base")
+        for path, data in THEIRS.items():
+            (workspace.store / "chunked" / path).write_bytes(data or b"")
+        workspace.git("stash", "-q")
+        workspace.git("checkout", "-q", "ours")
+        words = ["stash", "pop"]
+    else:
+        begin(workspace, THEIRS, name="theirs")
+        begin(workspace, OURS, name="ours")
+        if word == "rebase":
+            # What is rebased comes onto the other branch, which git then calls ours.
+            workspace.git("checkout", "-q", "theirs")
+        words = [word, "ours" if word == "rebase" else "theirs"]
+    with pytest.raises(Exception, match=word):
+        workspace.git(*words)
     workspace.sync(code=None)
-    before = path.read_bytes()
-    assert b"<<<<<<<" in before
-    done = repair(workspace, "--ours", "amber.md", code=1)
-    assert done["applied"] == []
-    (reason,) = {left["repair"] for left in done["plan"]["left"] if left["severity"] != "I"}
-    assert "git checkout --ours -- " in reason
-    assert "git add -- " in reason
+    return workspace
+
+
+def unmerged(workspace: Any) -> str:
+    done: str = workspace.git("ls-files", "--unmerged", "--stage")
+    return done
+
+
+def test_one_file_is_resolved_while_git_waits(busy: Any) -> None:
+    """Text, binary and deleted: the named file takes the side, git's index and others stay."""
+    chunked, staged = busy.store / "chunked", unmerged(busy)
+    quiet, names = chunked / "quiet.md", ("amber.md", "blob.md", "gone.md")
+    assert staged
+    before = busy.truth()
+    # Their side, then undo, one by one; of the deleted file git left theirs.
+    for name in names[:2]:
+        done = repair(busy, "--theirs", name, code=1)
+        assert kinds(done["applied"]) == ["take-theirs"], done["plan"]["left"]
+        assert (chunked / name).read_bytes() == THEIRS[name]
+        assert unmerged(busy) == staged
+        assert {path: data for path, data in busy.truth().items() if path != name} == {
+            path: data for path, data in before.items() if path != name
+        }
+        busy("undo", code=None)
+        assert busy.truth() == before
+    done = repair(busy, "--theirs", "gone.md", code=1)
+    assert "it is as theirs already: 'git add' it" in str(done["plan"]["left"])
+    done = repair(busy, "--ours", "gone.md", code=1)
+    assert kinds(done["applied"]) == ["take-ours"]
+    assert not (chunked / "gone.md").exists()
+    # Nothing else is written.
+    quiet.unlink()
+    done = busy("repair", "--write-files", "--path", "chunked/quiet.md", "--yes", code=None)
+    is_stash = not operation(str(busy.store))
+    assert bool(done.code == 4) is not is_stash
+    assert quiet.exists() is is_stash
+
+
+@pytest.mark.parametrize("layout", ["chunks", "in place"])
+def test_each_hunk_of_a_merge_is_chosen(workspace: Any, tmp_path: Path, layout: str) -> None:
+    """One word for each conflict, in both layouts; what a person made of it is left alone."""
+    folder, path, call = (
+        workspace.store / "chunked",
+        workspace.store / "chunked/amber.md",
+        workspace,
+    )
+    words: tuple[object, ...] = ()
+    if layout == "in place":
+        folder = tmp_path / "vault"
+        folder.mkdir()
+        path, words = folder / "amber.md", ("--store", folder)
+        call("init", "--in-place", folder)
+    git = ["-C", str(folder)]
+    if layout == "in place":
+        workspace.git(*git, "init", "-q")
+    for branch, data in (("base", BASE), ("theirs", THEIRS), ("ours", OURS)):
+        workspace.git(*git, "checkout", "-q", "-b", branch, *(["base"] if data != BASE else []))
+        path.write_bytes(data["amber.md"] or b"")
+        workspace.git(*git, "add", "-f", "amber.md")
+        workspace.git(*git, "commit", "-q", "-m", branch)
+    with pytest.raises(Exception, match="merge"):
+        workspace.git(*git, "merge", "theirs")
+    before, staged = path.read_bytes(), workspace.git(*git, "ls-files", "--stage")
+    assert before.count(b"<<<<<<<") == 2
+    call(*words, "repair", "--hunks", "ours:amber.md", "--hunks", "both:amber.md", "--yes", code=2)
+    call(*words, "repair", "--hunks", "mine:amber.md", "--yes", code=2)
+    done = call.json(*words, "repair", "--hunks", "both,both,ours:amber.md", "--yes", code=1)
+    assert "2 conflicts, and 3 choices" in str(done["plan"]["left"])
+    done = call.json(*words, "repair", "--hunks", "both,keep:amber.md", "--yes", code=1)
+    assert kinds(done["applied"]) == ["take-hunks"]
+    assert path.read_bytes().count(b"<<<<<<<") == 1
+    assert b"It is yellow.\nIt is golden.\n" in path.read_bytes()
+    call(*words, "repair", "--theirs", "amber.md", "--yes", code=1)
+    made = text("It is yellow.\nIt is golden.", "It is brittle.", "It is ancient.")
+    assert path.read_bytes() == made
+    done = call.json(*words, "repair", "--ours", "amber.md", "--yes", code=1)
+    assert "no conflict markers any more: 'git add' it" in str(done["plan"]["left"])
+    found = call.json(*words, "verify", "--level", "full", code=1)["findings"]
+    assert {one["code"] for one in found} == {"conflict-markers", "git-operation"}
+    assert path.read_bytes() == made
+    call(*words, "undo", code=None)
+    call(*words, "undo", code=None)
     assert path.read_bytes() == before
+    assert workspace.git(*git, "ls-files", "--stage") == staged
 
 
 def test_a_plan_holds_for_the_marks_it_saw(workspace: Any, marked: Path) -> None:

@@ -27,7 +27,7 @@ from filestore.catalog import (
 )
 from filestore.catalog._schema import TABLES as TABLE_STATEMENTS
 from filestore.chunks.chunk_file import Child, generate
-from filestore.core.hashing import content_hash, origin_hash
+from filestore.core.hashing import content_hash, origin_hash, source_hash
 from filestore.core.paths import ChunkPath
 from filestore.store import Store
 
@@ -100,7 +100,7 @@ class Laboratory:
         for name in ("ash", "elm"):
             (leaves / f"{name}.md").write_text(f"Leaves of {name}.\n")
         children = [
-            Child(path=ChunkPath(f"z/{name}.md"), hash=origin_hash(f"Leaves of {name}.\n"))
+            Child(path=ChunkPath(f"z/{name}.md"), hash=source_hash(f"Leaves of {name}.".encode()))
             for name in ("ash", "elm")
         ]
         summary = generate(body="Leaves.\n", kind="summary", level=1, children=children)

@@ -690,7 +690,7 @@ SIDECAR: Final[dict[str, Case]] = {
 
 CASES: Final = TREE | SIDECAR
 
-IN_PLACE: Final = {"extraction-failed", "frontmatter-ignored", "left-out", "not-read"}
+IN_PLACE: Final = {"extraction-failed", "frontmatter-ignored", "left-out", "not-read", "page-whole"}
 """Codes of documents where they lie alone; `test_every_code_in_place` produces them."""
 
 

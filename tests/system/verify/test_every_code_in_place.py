@@ -14,6 +14,7 @@ from typing import Any, Final
 import pytest
 
 from filestore.core.codes import CODES
+from filestore.extract import WHOLE_PAGE
 from filestore.repair.request import level_for
 from tests.system.conftest import Done, Workspace
 from tests.system.embedding_server import EmbeddingServer
@@ -186,6 +187,13 @@ def collected(scene: Scene) -> str:
     return "talk.key"
 
 
+def whole_page(scene: Scene) -> str:
+    """A note with the remark of a page."""
+    scene.workspace.write("page.md", f"---\nremarks:\n- {WHOLE_PAGE}\n---\nA page.\n")
+    scene.workspace("sync")
+    return "page.md"
+
+
 def inner_store(scene: Scene) -> str:
     scene.workspace.write("inner/filestore.toml", "")
     return "inner"
@@ -270,6 +278,7 @@ ROWS: Final[dict[str, Case]] = (
         "unportable-name": Case(produce=unportable, says=("aux", "device")),
         "litter": Case(produce=inner_store, says=("store",)),
         "not-read": Case(produce=collected, says=("key",)),
+        "page-whole": Case(produce=whole_page),
         "duplicate": Case(produce=chunks.duplicated, says=("second.md",)),
         "bit-rot": Case(
             produce=chunks.rotten, level="full", says=("expected", "every stamp is equal")

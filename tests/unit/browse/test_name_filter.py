@@ -1,6 +1,7 @@
 """What a filter leaves, and the order in which files are listed; no disk."""
 
 import re
+import time
 import unicodedata
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from filestore import UsageError
 from filestore.browse import NameFilter
+from filestore.browse.name_filter import FEW, MOST, names_of
 from filestore.chunks import chunk_file, reading_order
 
 PLAIN = st.builds(
@@ -139,3 +141,83 @@ def test_what_is_no_regular_expression_is_told(text: str) -> None:
 def test_a_regular_expression_that_python_doubts_is_taken() -> None:
     """What may mean another thing in a later Python is no error now."""
     assert list(NameFilter.parse("~[[a]").places("a\0b")) == [0]
+
+
+def ranked(text: str, *names: str) -> list[str]:
+    """The names that pass, best first."""
+    ranks: dict[int, int] = {}
+    for key, rank in NameFilter.parse(text).ranked(
+        names_of([(range(len(names)), "\0".join(names))])
+    ):
+        ranks[key] = max(rank, ranks.get(key, 0))
+        assert 1 <= rank <= 255
+    return [names[key] for key in sorted(ranks, key=ranks.__getitem__, reverse=True)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # In the name itself before a folder, and where a word begins before inside one.
+        ("view", ["view.md", "graph-view.md", "view/a.md", "review.md", "v/i/e/w.md"]),
+        ("!view", ["view.md", "graph-view.md", "view/a.md", "review.md"]),
+        ("grph vw", ["graph-view.md"]),
+        ("grv", ["graph-view.md"]),
+        ("rvw", ["review.md"]),
+        ("view graph", ["graph-view.md"]),
+        ("eviw", []),
+        ("gv", []),
+        ("~^view", ["view/a.md", "view.md"]),
+    ],
+)
+def test_the_best_name_is_first(text: str, expected: list[str]) -> None:
+    """A word as it was typed, then its letters in order from the start of a word.
+
+    Two letters are not scattered, nor is a regular expression.
+    """
+    names = ("review.md", "view/a.md", "graph-view.md", "v/i/e/w.md", "view.md", "nothing")
+    assert ranked(text, *names) == expected
+
+
+def test_the_case_that_was_typed_comes_first() -> None:
+    """Cases are the same, and where they are as typed that counts a little."""
+    assert ranked("Reed", "reed.md", "Reed.md") == ["Reed.md", "reed.md"]
+    assert ranked("reed", "Reed.md", "reed.md") == ["reed.md", "Reed.md"]
+
+
+def test_letters_are_not_scattered_where_enough_has_the_word() -> None:
+    """The letters of a word are looked for only where few names have it."""
+    names = [f"view-{number}" for number in range(FEW - 1)]
+    assert "vielleicht-wo" in ranked("view", *names, "vielleicht-wo")
+    assert "vielleicht-wo" not in ranked("view", *names, "view", "vielleicht-wo")
+    every = ["vielleicht-wo"] * (MOST + 9_000)
+    assert MOST <= len(ranked("view", *every)) < len(every)
+
+
+@given(WORDS, st.lists(st.text(alphabet="abÀéßſ-/.İ1", min_size=1, max_size=8), min_size=1))
+def test_what_passes_as_it_is_passes_ranked(text: str, names: list[str]) -> None:
+    """Ranks leave out no name that has the text, and what has only its letters is behind all."""
+    parsed = NameFilter(text=text or "a")
+    as_is = {names[place] for place in parsed.places("\0".join(names))}
+    found = ranked(parsed.text, *names)
+    assert as_is <= set(found)
+    assert all(name in as_is for name in found[: sum(name in as_is for name in names)])
+
+
+@pytest.mark.parametrize(
+    "text", ["aab", "aaaaaaaaaaaaaaaaaaac", "a-a-a-a-a-b", "ab ba abab", "[^\\]*"]
+)
+@pytest.mark.parametrize("name", ["a" * 100_000, "ab" * 50_000, "a-" * 50_000, "[^\\]*" * 20_000])
+def test_a_long_name_costs_its_length(text: str, name: str) -> None:
+    """A long name is looked through once for each letter, not for every way to scatter them."""
+    begin = time.process_time()
+    ranked(text, name)
+    assert time.process_time() - begin < 5.0
+
+
+@pytest.mark.parametrize(
+    "name", ["مرحبا-بالعالم", "日本語のノート", "👩‍👩‍👧‍👦-family", "a\x1b[31mb\tc\u202ed"]
+)
+def test_any_name_is_found_by_its_own_letters(name: str) -> None:
+    """Scripts without cases or blanks, joiners and escapes are letters as others are."""
+    assert ranked(name, "other", name) == [name]
+    assert ranked(name[:2], "other", name) == [name]

@@ -150,6 +150,7 @@ def test_the_lists_are_known() -> None:
         "import --limit",
         "reconstruct --limit",
         "reconstruct --only",
+        "repair --hunks",
         "repair --only",
         "repair --ours",
         "repair --path",

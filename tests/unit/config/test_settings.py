@@ -20,9 +20,8 @@ from filestore.config.settings import (
     SettingsError,
     check_layout,
     parse,
-    serialize,
-    with_models,
 )
+from filestore.config.written import serialize, with_models
 from filestore.core.errors import UsageError
 
 NAMES = st.from_regex(r"[a-z][a-z0-9:/._-]{0,30}", fullmatch=True)

@@ -21,8 +21,8 @@ SEVERITIES = {
     "source-untracked summary-stale link-dangling embeddings-damaged index-missing index-behind "
     "index-lost successor-missing "
     "fulltext-missing fulltext-behind model-missing chunker-changed beside-behind",
-    "I": "litter not-read leftovers duplicate hand-edited index-foreign fulltext-foreign "
-    "git-operation locked past-date superseded "
+    "I": "litter not-read page-whole leftovers duplicate hand-edited index-foreign "
+    "fulltext-foreign git-operation locked past-date superseded "
     "beside-unusable vector-pending",
 }
 SAFE = (

@@ -12,6 +12,7 @@ from filestore.core.hashing import (
     normalize_text,
     origin_hash,
     revision_of,
+    short_origin,
     source_hash,
     vector_id,
 )
@@ -71,7 +72,15 @@ def test_the_hash_of_bytes_sees_every_byte():
 def test_committed_hashes_can_be_checked_with_any_tool():
     """What stands in a record or a chunk file is SHA-256 as every other program computes it."""
     assert source_hash(b"a\r\n") == "sha256:" + hashlib.sha256(b"a\r\n").hexdigest()
-    assert origin_hash("é\n") == "sha256:" + hashlib.sha256("é".encode()).hexdigest()
+    assert origin_hash("é\n") == hashlib.sha256("é".encode()).hexdigest()[:16]
+
+
+def test_an_origin_of_before_is_read_as_the_short_one():
+    """All 64 digits say the same as the first 16; whatever else stands there is left."""
+    long = "sha256:" + hashlib.sha256("é".encode()).hexdigest()
+    assert short_origin(long) == short_origin(origin_hash("é")) == origin_hash("é")
+    for other in ("", long[:-1], long + "0", long.upper(), "sha256:", "abc"):
+        assert short_origin(other) == other
 
 
 @given(st.binary(min_size=32, max_size=32))

@@ -283,10 +283,21 @@ def test_what_a_site_puts_around_a_page_goes():
     assert "Home" not in alone.text
     assert alone.text.startswith("# Ferry runs again\n\nThe harbour")
     assert "```\ndock --now\n```" in alone.text
-    assert alone.extractor == "html/3+trafilatura"
+    assert alone.extractor == "html/4+trafilatura"
     made = '<meta name="generator" content="Sphinx 8">'
     assert "Storm" in extract(SITE.format(head=made, tag="div", prose=PROSE)).text
     assert "dock --now" in extract(SITE.format(head="", tag="main", prose=PROSE)).text
+
+
+def test_what_a_site_puts_into_the_marked_part_goes_unless_it_is_a_manual():
+    """A list of other stories within `main` goes; a page with code or anchors is left alone."""
+    pytest.importorskip("trafilatura")
+    other = '<h4>Most read</h4><ul><li><a href="/4">Storm closes port</a></li></ul>'
+    page = f"<main><div><h1>Ferry</h1>{{}}{PROSE}{PROSE}</div><div>{other}</div></main>"
+    assert "Storm" not in extract(page.format("")).text
+    assert "Storm" in extract(page.format("<pre>dock --now</pre>")).text
+    assert "Storm" in extract(page.format('<h2><a href="#x">Fares</a></h2>')).text
+    assert "Storm" in extract(f"<main><h1>Ferry</h1>{PROSE}{other * 40}</main>").text
 
 
 def test_without_the_judge_a_page_is_whole_and_that_is_remarked(monkeypatch):
@@ -294,6 +305,6 @@ def test_without_the_judge_a_page_is_whole_and_that_is_remarked(monkeypatch):
     monkeypatch.setattr(_html._page_judge, "is_installed", lambda: False)
     whole = extract(SITE.format(head="", tag="div", prose=PROSE))
     assert "Storm" in whole.text
-    assert whole.extractor == "html/3+whole"
+    assert whole.extractor == "html/4+whole"
     assert "extra 'web'" in whole.remarks[0]
     assert extract(SITE.format(head="", tag="main", prose=PROSE)).remarks == ()

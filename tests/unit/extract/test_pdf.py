@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from filestore.extract._pdf import iso_date, to_markdown
+from filestore.extract._pdf.directions import logical, runs_left
 from filestore.extract._pdf.headings import (
     OutlineEntry,
     evident_title,
@@ -222,6 +223,63 @@ def test_line_ends_without_hyphen():
     known = vocabulary([line("물웅덩이 깊다", top=1)])
     assert joined("그 물웅", "덩이", hyphen=False, words=known) == ""
     assert joined("see https://moor.org/", "peat", hyphen=False, words=Words()) == ""
+
+
+def korean(*rows, spaced=()):
+    lines = [line(row, top=n * 14) for n, row in enumerate(rows)]
+    return [replace(one, spaced=n in spaced) for n, one in enumerate(lines)]
+
+
+@pytest.mark.parametrize(
+    ("lines", "before", "after", "is_spaced", "glue"),
+    [
+        (korean("배가 항구", "를 떠난다", "섬으로", spaced=[1]), "배가 항구", "를 떠", False, ""),
+        (korean("배가 항구", "를 떠난다", "섬으로", spaced=[1]), "떠난다", "섬으로", True, " "),
+        (korean("배가 항구", "를 떠난다"), "저 부둣", "가에서", False, ""),
+        (korean("배가 항구", "를 떠난다"), "부두에서", "떠난다", False, " "),
+        (korean("배가 떠난다", "항구에서"), "저 부둣", "가에서", False, " "),
+        (korean("배가 항구", "를 떠난다"), "떠난다.", "항구", False, " "),
+        (korean("배가 항구", "를 떠난다"), "2024", "년에", False, ""),
+    ],
+)
+def test_korean_words_go_on_where_the_document_breaks_them(lines, before, after, is_spaced, glue):
+    words = vocabulary(lines)
+    assert joined(before, after, hyphen=False, words=words, spaced=is_spaced) == glue
+
+
+def leftward(right, text):
+    """The letters of a word whose first is the rightmost."""
+    return [(right - n, sign) for n, sign in enumerate(text)]
+
+
+@pytest.mark.parametrize(
+    ("signs", "expected"),
+    [
+        # Words to the right that the library gives in the wrong order.
+        (
+            [
+                *(*leftward(40, "לפי "), (32, "C"), (33, "o"), (31, " "), (29, "A"), (30, "b")),
+                *((28, " "), *leftward(27, "דוח")),
+            ],
+            "לפי Ab Co דוח",
+        ),
+        ([*leftward(40, "עלה ב"), (35, "-"), (34, "%"), (32, "1"), (33, "5")], "עלה ב-15%"),
+        ([*leftward(40, "אחת )שתיים( שלוש")], "אחת (שתיים) שלוש"),
+        ([*leftward(40, "רחוב "), (33, "1"), (34, "2"), (32, " "), (31, "7"), *leftward(30, " א")],
+         "רחוב 12 7 א"),
+        ([*leftward(40, "هاتف "), (34, "5"), (33, "-"), (32, "8"), *leftward(31, " م")],
+         "هاتف 5-8 م"),
+        ([*leftward(40, "תאריך "), (31, "1"), (32, "/"), (33, "2"), *leftward(30, " א")],
+         "תאריך 1/2 א"),
+    ],
+)  # fmt: skip
+def test_what_runs_to_the_right_in_a_line_to_the_left_is_read_as_it_lies(signs, expected):
+    assert logical(signs, is_left=True) == expected
+
+
+def test_a_line_runs_where_most_of_its_letters_do():
+    assert runs_left("استخدم لغة Python")
+    assert not runs_left("The word سلام means peace")
 
 
 def test_broken_words_are_no_evidence():

@@ -142,6 +142,9 @@ def test_a_page_of_prose_is_not_read_twice():
     assert not may_hold_table(PageLines(height=842.0, lines=lines), MEASURES)
     _, rows, _ = drawn(STOCK)
     assert may_hold_table(PageLines(height=842.0, lines=(*lines, *rows)), MEASURES)
+    numbered = [Line("1 2 Foo", 0, 50.0, 200.0, 705.0 - 60 * n, 10.0) for n in range(6)]
+    assert not may_hold_table(PageLines(height=842.0, lines=(*lines, *numbered)), MEASURES)
+    assert may_hold_table(PageLines(height=842.0, lines=tuple(numbered)), MEASURES)
 
 
 @given(

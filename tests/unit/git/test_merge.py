@@ -4,6 +4,7 @@ Merges of two different changes are git's, and tested on a real disk.
 """
 
 import contextlib
+from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -12,14 +13,16 @@ from hypothesis import strategies as st
 from filestore.git.merge import (
     MarkersBrokenError,
     Merged,
+    NotResolvedError,
     Side,
     conflicts,
     merge,
+    resolved,
     with_line_ends,
-    with_side,
 )
 
 LINES = st.lists(st.sampled_from(["ash", "birch", "cedar", "elm", ""]), min_size=1, max_size=5)
+WORDS = st.lists(st.sampled_from([b"ash\n", b"elm\r\n", b"\n"]), max_size=3).map(b"".join)
 BODIES = st.tuples(LINES, st.integers(0, 3)).map(
     lambda parts: "\n".join(parts[0]).rstrip("\n") + "\n" * parts[1]
 )
@@ -97,8 +100,8 @@ def test_a_side_is_what_one_would_have_without_the_other(
     data = "".join(before + marked(*sides, end) for before, sides in pieces) + tail
     ours = "".join(before + sides[0] for before, sides in pieces) + tail
     theirs = "".join(before + sides[2] for before, sides in pieces) + tail
-    assert with_side(data.encode(), "ours") == ours.encode()
-    assert with_side(data.encode(), "theirs") == theirs.encode()
+    assert taken(data.encode(), "ours") == ours.encode()
+    assert taken(data.encode(), "theirs") == theirs.encode()
     found = conflicts(data.encode())
     assert [(one.ours, one.base, one.theirs) for one in found] == [
         (sides[0].encode(), None if sides[1] is None else sides[1].encode(), sides[2].encode())
@@ -107,12 +110,57 @@ def test_a_side_is_what_one_would_have_without_the_other(
     assert {(one.ours_label, one.theirs_label) for one in found} == {("HEAD", "their branch")}
 
 
+def taken(data: bytes, *sides: Side) -> bytes | None:
+    return resolved(data, sides, None)
+
+
+@given(
+    hunks=st.lists(
+        st.tuples(WORDS, WORDS, WORDS, st.sampled_from(get_args(Side)), st.booleans()), min_size=1
+    ),
+    end=WORDS,
+)
+def test_a_choice_for_each_hunk(
+    hunks: list[tuple[bytes, bytes, bytes, Side, bool]], end: bytes
+) -> None:
+    """Each hunk becomes what was chosen for it, and no byte around the hunks changes."""
+    data, wanted = b"", b""
+    for before, ours, theirs, side, has_base in hunks:
+        base = b"||||||| 1a2b\nyew\n" if has_base else b""
+        marked = b"<<<<<<< a\n%b%b=======\n%b>>>>>>> b\n" % (ours, base, theirs)
+        data += before + marked
+        made = {"ours": ours, "theirs": theirs, "both": ours + theirs, "keep": marked}
+        wanted += before + made[side]
+    assert taken(data + end, *(one[3] for one in hunks)) == wanted + end
+    with pytest.raises(NotResolvedError):
+        taken(data + end, *(["ours"] * (len(hunks) + 2)))
+
+
+@given(
+    data=st.sampled_from([b"one\0", b"two\0", b"three\0", None]),
+    staged=st.tuples(*[st.sampled_from([b"one\0", b"two\0", None])] * 2),
+    side=st.sampled_from(get_args(Side)),
+)
+def test_a_file_without_markers(
+    data: bytes | None, staged: tuple[bytes | None, bytes | None], side: Side
+) -> None:
+    """A side is taken whole, or the file goes; what a person made of it is never replaced."""
+    try:
+        made = resolved(data, [side], staged)
+    except NotResolvedError:
+        assert side in ("both", "keep") or data not in staged or data == staged[side == "theirs"]
+    else:
+        assert data in staged
+        assert made == staged[side == "theirs"]
+
+
 @given(data=st.lists(st.sampled_from(["<", "|", "=", ">", "text"]), max_size=9))
 def test_marks_in_any_order(data: list[str]) -> None:
     """Whatever marks a file has, it is refused or none of them is left but headings and tables."""
     text = "".join(f"{kind * 7}\n" if len(kind) == 1 else f"{kind}\n" for kind in data).encode()
-    with contextlib.suppress(MarkersBrokenError):
-        made = with_side(text, "ours")
+    with contextlib.suppress(MarkersBrokenError, NotResolvedError):
+        made = taken(text, "ours")
+        assert made is not None
         assert b"<<<<<<<" not in made
         assert b">>>>>>>" not in made
 
@@ -133,7 +181,7 @@ def test_marks_that_are_not_whole(lines: str, reason: str, side: Side) -> None:
     """Where a mark is missing, or one too many is there, no side is guessed, and the line told."""
     text = lines.replace("|||||||||", "|\0|").replace("|", "\n").replace("\0", "|" * 7).encode()
     with pytest.raises(MarkersBrokenError) as caught:
-        with_side(text, side)
+        taken(text, side)
     assert reason in caught.value.message
 
 
@@ -141,7 +189,8 @@ def test_what_only_looks_like_marks() -> None:
     """Headings, tables, longer lines and indented marks are text, inside a conflict and outside."""
     around = b"Title\n=======\n||||||| a table\n <<<<<<< indented\n<<<<<<<< eight\n<<<<<<<none\n"
     assert conflicts(around) == ()
-    assert with_side(around, "theirs") == around
+    with pytest.raises(NotResolvedError):
+        taken(around, "theirs")
     within = around + b"<<<<<<< a\n >>>>>>> x\n========\n=======\n>>>>>>>> y\n>>>>>>>\n"
     (one,) = conflicts(within)
     assert (one.ours, one.theirs) == (b" >>>>>>> x\n========\n", b">>>>>>>> y\n")

@@ -11,7 +11,7 @@ from filestore import Answer, FilestoreError, Finding, Hit
 from filestore.browse import About, AboutResource, Neighbour, Row, VectorFacts
 from filestore.fulltext import Understood
 from filestore.search.answer import Lazily, Shown
-from tui.formatting import chunks, plain, rows, search
+from tui.formatting import chunks, error_lines, plain, rows, search
 
 UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 TEXTS = st.text(st.characters() | st.sampled_from("\x1b\x9b\u202e\udcff\n\r\t"))
@@ -112,7 +112,7 @@ def test_no_word_steers_the_terminal(text, name):
         *chunks.fact_lines(odd),
         *chunks.finding_lines([found]),
         *chunks.resource_lines(resource, {"E": 1}),
-        *chunks.error_lines(FilestoreError(text, remedy=name), [found]),
+        *error_lines(FilestoreError(text, remedy=name, detail=text), is_whole=True),
         *search.answer_lines(answer, limit=5),
         rows.file_row(Row(kind="resource", resource=name, source=text, children=3), rows.Shown()),
         rows.file_row(row, rows.Shown(name=name, findings=[found])),
@@ -132,16 +132,26 @@ def test_no_word_steers_the_terminal(text, name):
             assert not UNSAFE.search(span.text), span
 
 
+def drift_of(row, **shown):
+    """The column of drift where there is much room."""
+    return plain([rows.columns(row, rows.Shown(**shown), None, ["drift"])]).rstrip()
+
+
 def test_a_resource_row_says_how_much_drifted():
-    """A resource is told with its chunks, a bar and the number of each severity."""
+    """A resource is told with its chunks, and the number of each severity."""
     row = Row(kind="resource", resource="guide.md", source="../guide.md", children=1200)
-    calm = plain([rows.file_row(row, rows.Shown())])
-    assert calm == "▸ guide.md  1,200"
-    drifted = plain([rows.file_row(row, rows.Shown(severities={"E": 2, "W": 1}, is_open=True))])
-    assert drifted.startswith("▾ guide.md  1,200 ▕")
-    assert drifted.endswith(" E2 W1")
-    shown = rows.Shown(severities={"E": 1}, is_open=True, matches=7, ascii_only=True)
-    assert plain([rows.file_row(row, shown)]) == "- guide.md  7 of 1,200 [#    ] E1"
+    assert plain([rows.file_row(row, rows.Shown())]) == "▸ guide.md"
+    assert plain([rows.columns(row, rows.Shown(), None, ["sections"])]).strip() == "1,200"
+    assert drift_of(row) == ""
+    assert drift_of(row, severities={"E": 2, "W": 1}) == " E2 W1"
+    many = {"E": 1200, "W": 100, "I": 99}
+    assert drift_of(row, severities=many) == " E99+ W99+ I99"
+    narrow = rows.columns_for(30, ["drift"])
+    for severities, said in ((many, " E99+"), ({"E": 1, "W": 1}, " E1")):
+        drawn = rows.columns(row, rows.Shown(severities=severities), None, narrow)
+        assert plain([drawn]).rstrip() == said
+    shown = rows.Shown(is_open=True, matches=7, ascii_only=True)
+    assert plain([rows.file_row(row, shown)]) == "- guide.md  7 of 1,200"
 
 
 def test_a_resource_without_a_name_has_words():
@@ -151,18 +161,19 @@ def test_a_resource_without_a_name_has_words():
 
 
 def test_a_chunk_row_shows_its_worst_finding_first():
-    """Findings are told by letter, sign and code, errors first; so is what was edited."""
+    """Findings are told by letter, sign and code, errors first; else what was edited."""
     row = Row(path="chunked/a.md/chunk1.md", kind="chunk", edited=True)
-    said = plain([rows.file_row(row, rows.Shown(name="a.md", findings=[SYMLINK, MODIFIED]))])
-    assert said == "    chunk1.md  E x modified  W ! symlink  edited by hand"
+    assert drift_of(row, findings=[SYMLINK, MODIFIED]).startswith(" E x modified")
+    assert drift_of(row, findings=[SYMLINK]).startswith(" W ! symlink")
+    assert drift_of(row) == " edited"
 
 
 def test_what_is_withheld_is_said_once():
     """The reason why a file is left out is said, but not beside the same finding."""
     row = Row(path="chunked/x.md", kind="chunk", excluded="empty")
-    assert plain([rows.file_row(row, rows.Shown())]) == "    x.md  excluded: empty"
+    assert drift_of(row).startswith(" x empty")
     finding = Finding(code="empty", path="chunked/x.md")
-    assert plain([rows.file_row(row, rows.Shown(findings=[finding]))]) == "    x.md  W ! empty"
+    assert drift_of(row, findings=[finding]) == " W ! empty"
 
 
 @pytest.mark.parametrize(
@@ -202,12 +213,12 @@ def test_a_text_is_shown_line_by_line(lines):
 def test_a_long_text_is_cut_at_a_line():
     """Of a long text whole lines of the first part are shown, and how to see the rest."""
     text = "".join(f"line {number}\n" for number in range(20_000))
-    lines = plain(chunks.text_lines(text)).split("\n")
-    shown = [one for one in lines if one.startswith("line ")]
-    assert shown == [f"line {number}" for number in range(len(shown))]
-    hidden = len(text) - sum(len(one) + 1 for one in shown) + 1
-    assert lines[-1] == f"… {hidden:,} characters more: press o for the whole file"
-    assert plain(chunks.text_lines(text, whole=True)).split("\n")[-1] == "line 19999"
+    shown = chunks.first_part(text)
+    assert text.startswith(f"{shown}\n")
+    (_, more) = chunks.hidden_lines(text)
+    hidden = len(text) - len(shown)
+    assert plain([more]) == f"… {hidden:,} characters more: press o for the whole file"
+    assert plain(chunks.text_lines(text)).split("\n")[-1] == "line 19999"
 
 
 def test_a_cut_file_says_so():
@@ -373,39 +384,49 @@ def test_a_syntax_can_be_named():
 
 @pytest.mark.parametrize(
     ("query", "word"),
-    [("a moved file", "moved"), ('see "the same day" now', "the same day"), ("x -longer", "x")],
+    [
+        ("a moved file", ["a", "moved", "file"]),
+        ('see "the same day" now', ["the same day", "see", "now"]),
+        ("x -longer pre*", ["x", "pre"]),
+    ],
 )
-def test_matches_are_of_the_phrase_or_longest_word(query, word):
-    """What is marked in a text is what the query most likely meant."""
-    assert search.longest_word(query) == word
+def test_every_word_of_a_query_is_marked(query, word):
+    """Phrases stay whole; what is excluded is not marked."""
+    assert search.query_words(query) == word
 
 
 @given(TEXTS)
 def test_any_query_can_be_looked_for(query):
     """No query, however odd, keeps its answer from being shown."""
-    assert isinstance(search.longest_word(query), str)
+    assert all(search.query_words(query))
     words, _ = search.parse_source(search.parse_query(query, "hybrid")[0])
     assert len(words) <= len(query)
 
 
-def test_a_hit_is_named_by_its_document_and_the_line_of_what_answers():
-    """The score, the document with line or page, the passage with the words that were asked for."""
+def test_a_hit_is_named_by_its_heading_and_its_place_has_a_column():
+    """Title and heading, the passage with the words that were asked for; line or page beside it."""
     lined = hit(document="notes/deep.md", line=57, excerpt="Rename\n  a note", marks=((0, 6),))
-    assert plain([search.hit_row(1, lined)]) == "  1  1.00 notes/deep.md:57  Rename a note"
+    assert plain([search.hit_row(1, lined)]) == "  1 notes/deep.md > Low  Rename a note"
     assert ("Rename", "match") in {(span.text, span.role) for span in search.hit_row(1, lined)}
+    assert plain([search.hit_columns(lined, 90)]).strip() == "notes/deep.md:57"
+    assert search.hit_columns(lined, 89) == ()
     paged = hit(document="report.pdf", page=3, excerpt="What it cost")
-    assert plain([search.hit_row(1, paged)]) == "  1  1.00 report.pdf p. 3  What it cost"
+    assert plain([search.hit_row(1, paged)]) == "  1 report.pdf > Low  What it cost"
+    assert plain([search.hit_columns(paged, 90)]).strip() == "report.pdf p. 3"
     several = hit(document="report.pdf", pages=(3, 4))
-    assert "report.pdf p. 3  " in plain([search.hit_row(1, several)])
-    assert "chunked/a.md/chunk1.md  Some text" in plain([search.hit_row(1, hit())])
+    assert plain([search.hit_columns(several, 90)]).strip() == "report.pdf p. 3"
+    assert "chunked/a.md/chunk1.md > Low  Some text" in plain([search.hit_row(1, hit())])
 
 
 def test_of_a_long_path_its_end_is_shown():
     """Whole names where one fits, and what is left of a name that does not."""
     deep = hit(document="projects/garden/2026/spring/seedlings.md", line=3)
-    assert " …/2026/spring/seedlings.md:3 " in plain([search.hit_row(1, deep)])
+    assert " …/2026/spring/seedlings.md > Low " in plain([search.hit_row(1, deep)])
+    assert plain([search.hit_columns(deep, 90)]).strip() == "…/2026/spring/seedlings.md:3"
     long = hit(document=f"notes/{'a' * 40}-end.md")
-    assert "a-end.md" in plain([search.hit_row(1, long)])
+    assert "a-end.md" in plain([search.hit_columns(long, 90)])
+    # With no room for both, the heading alone.
+    assert plain([search.hit_row(1, long)]) == "  1 Low  Some text of it."
 
 
 def test_a_hit_says_whether_it_can_be_relied_on():
@@ -479,14 +500,14 @@ def test_the_number_line_names_the_filter():
 @pytest.mark.parametrize(
     ("headings", "said"),
     [
-        ((), "    chunk1.md  Renames  1.2 KB"),
-        (("Renames",), "    chunk1.md  Renames  1.2 KB"),
-        (("Guide", "Renames"), "    chunk1.md  Renames  1.2 KB  Guide"),
-        (("Guide", "Other"), "    chunk1.md  Renames  1.2 KB  Guide > Other"),
+        ((), "    chunk1.md  Renames"),
+        (("Renames",), "    chunk1.md  Renames"),
+        (("Guide", "Renames"), "    chunk1.md  Renames  Guide"),
+        (("Guide", "Other"), "    chunk1.md  Renames  Guide > Other"),
     ],
 )
 def test_a_chunk_row_says_what_it_is(headings, said):
-    """Its title, its size, and the headings above it, none of them twice."""
+    """Its title and the headings above it, none of them twice."""
     row = Row(
         path="chunked/a.md/chunk1.md",
         kind="chunk",

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from filestore import CODES, FilestoreError, Finding
 from filestore.browse import Evidence, Neighbour
+from tui.formatting import error_lines, plain
 from tui.formatting import findings as words
-from tui.formatting import plain
 
 FINDING = Finding(code="modified", path="chunked/guide/chunk1.md", detail="its text differs")
 NOTHING = Evidence(
@@ -33,26 +33,6 @@ hostile = st.text(
 def evidence(**values):
     """Evidence with some of its parts."""
     return Evidence(**{name: getattr(NOTHING, name) for name in NOTHING.__slots__} | values)
-
-
-@given(st.integers(1, 100), st.integers(1, 100), st.integers(1, 80))
-def test_a_drift_bar_is_as_long_as_its_share(drifted, total, width):
-    """It is right to an eighth of a cell, keeps its width, and is never empty."""
-    bar = plain([words.drift_bar({"W": drifted}, total, width=width)])[1:-1]
-    eighths = sum(8 if part == "█" else " ▏▎▍▌▋▊▉".index(part) for part in bar)
-    assert len(bar) == width
-    assert eighths
-    assert abs(eighths - min(drifted / total, 1) * width * 8) <= 1
-
-
-def test_a_drift_bar_says_how_bad_it_is():
-    """Errors outweigh warnings, notes are no drift, and the bar keeps its width."""
-    assert words.drift_bar({"I": 3}, 10) == ()
-    warned, failed = words.drift_bar({"W": 1}, 10), words.drift_bar({"E": 1, "W": 9}, 10)
-    assert (warned[1].role, failed[1].role) == ("warning", "error")
-    assert failed[1].text == "█████"
-    assert len(plain([warned])) == len(plain([failed])) == 7
-    assert plain([words.drift_bar({"E": 1}, 2, width=4, ascii_only=True)]) == "[##  ]"
 
 
 def near(path, cosine):
@@ -80,8 +60,8 @@ def test_severity_is_a_letter_a_sign_and_a_word(code):
     flat = words.finding_line(finding, in_group=False, from_before=False)
     assert said in plain([flat])
     assert code in plain([flat])
-    assert said in plain([words.group_line(finding, 3, is_open=True, marked=0)])
-    assert said[:3] in plain([words.finding_line(finding, in_group=True, from_before=False)])
+    assert said in plain([words.counts_line({finding.severity: 3}, marked=0)])
+    assert said[:3] in plain([words.group_line(finding, 3, is_open=True, marked=0)])
     assert finding.repair in is_shown(words.finding_lines(finding))
 
 
@@ -210,7 +190,7 @@ def test_no_neighbour_is_called_new_before_both_sides_are_known():
 
 def test_a_problem_is_said_with_its_remedy():
     """What could not be shown is said in words, with what to do about it."""
-    said = plain(words.problem_lines(FilestoreError("no model", remedy="install it")))
+    said = plain(error_lines(FilestoreError("no model", remedy="install it"), "warning"))
     assert "no model" in said
     assert "try: install it" in said
 
@@ -239,7 +219,6 @@ def test_nothing_in_a_finding_reaches_a_terminal_raw(path, detail, other, code):
         *words.evidence_lines(whole),
         *words.neighbour_lines((near(path, 0.5),), (near(other, 0.4),), compared=True),
         *words.group_evidence_lines(finding, 2),
-        *words.problem_lines(FilestoreError(detail, remedy=path)),
         words.finding_line(finding, in_group=False, from_before=True),
         words.group_line(finding, 2, is_open=True, marked=1),
         words.filters_line(detail, "E", code, shown=1),

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from filestore import Finding
-from filestore.browse import CHUNKS, Family, Row
+from filestore.browse import CHUNKS, Family, Measure, Row
 from tui.formatting import chunks, plain, rows
 
 UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -57,30 +57,60 @@ def test_no_word_steers_the_terminal(text, name, state):
             assert not UNSAFE.search(span.text), span
 
 
-def test_a_document_says_its_title_how_many_sections_and_how_large():
-    """Below its folder; what is not read yet is left out, what is found of it comes first."""
-    assert document_line() == "  ▸ May.md  In May  12  2.3 KB"
-    assert document_line(MAY) == "  ▸ May.md  12"
-    assert document_line(findings=[MODIFIED]).startswith("  ▸ May.md  E x modified  In May")
-    assert document_line(matches=3, is_open=True).startswith("  ▾ May.md  In May  3 of 12")
-    assert document_line(matches=12).startswith("  ▸ May.md  In May  12  ")
+def columned(row, room, *, measure=None, **changes):
+    """The columns of a row that are given some room."""
+    chosen = rows.columns_for(room, tuple(rows.COLUMNS))
+    return plain([rows.columns(row, rows.Shown(**changes), measure, chosen)])
+
+
+def test_a_document_says_its_name_and_its_title():
+    """Below its folder; of what a filter leaves, how much of it passes."""
+    assert document_line() == "  ▸ May.md  In May"
+    assert document_line(MAY) == "  ▸ May.md"
+    assert document_line(by_title=True) == "  ▸ In May  May.md"
+    assert document_line(matches=3, is_open=True) == "  ▾ May.md  In May  3 of 12"
+    assert document_line(matches=12) == "  ▸ May.md  In May"
     assert document_line(ascii_only=True).startswith("  + May.md")
 
 
-def test_a_folder_says_how_many_documents_are_in_it():
-    """And how much is found of them, by severity."""
-    row = Row(kind="folder", resource="notes/", children=1_200)
-    shown = rows.Shown(name="notes/", severities={"E": 2}, is_open=True)
-    assert plain([rows.file_row(row, shown)]) == "▾ notes/  1,200 E2"
+@pytest.mark.parametrize(
+    ("title", "name"),
+    [("May", "May.md"), ("may be", "notes/may-be.md"), ("How often", "chunk24-how-often.md")],
+)
+def test_a_title_does_not_repeat_its_path(title, name):
+    """One that only says what the name does is left out."""
+    assert rows.repeats(title, name)
+    assert not rows.repeats(f"{title} and more", name)
+    assert plain([rows.file_row(replace(READ, title=title), rows.Shown(name=name))]) == f"▸ {name}"
 
 
-def test_a_section_says_its_headings_its_line_and_its_first_words():
-    """One without headings is called by its first words; one of a PDF has a page."""
-    assert plain([rows.file_row(SECTION, rows.Shown())]) == (
-        "    Garden > Beans  :14  310 B  Sow them late."
-    )
+def test_columns_line_up_whatever_is_in_them():
+    """Every row of a list has columns of one width, and the sign of drift is always there."""
+    folder = Row(kind="folder", resource="notes/", children=1_200)
+    for room in (20, 46, 60, 100, 190):
+        drawn = [
+            columned(READ, room, measure=Measure(2_300, "2026-05-03"), findings=[MODIFIED]),
+            columned(folder, room, severities={"E": 2}),
+            columned(SECTION, room),
+            columned(replace(READ, excluded="conflict-markers", edited=True), room),
+        ]
+        assert len({len(one) for one in drawn}) == 1
+        assert len(drawn[0]) <= max(room - 16, 5)
+        assert drawn[0].split("E")[1].startswith(" x")
+        assert "E2" in drawn[1]
+    assert columned(READ, 100, measure=Measure(2_300, "2026-05-03")).split() == [
+        "2.3", "KB", "2026-05-03", "12",
+    ]  # fmt: skip
+    assert columned(SECTION, 100).split() == ["310", "B", ":14"]
+
+
+def test_a_section_says_its_heading_and_its_first_words():
+    """As far in as its heading is deep; the second below one heading by its first words alone."""
+    assert plain([rows.file_row(SECTION, rows.Shown())]) == "      Beans  Sow them late."
+    again = plain([rows.file_row(SECTION, rows.Shown(goes_on=True))])
+    assert again == "        Sow them late."
     bare = Row(kind="section", path="a.pdf", title="As agreed", page=4, size_bytes=9)
-    assert plain([rows.file_row(bare, rows.Shown(depth=1))]) == "      As agreed  p. 4  9 B"
+    assert plain([rows.file_row(bare, rows.Shown(depth=1))]) == "      As agreed"
 
 
 @pytest.mark.parametrize(

@@ -451,3 +451,16 @@ def test_a_moved_file_counts_where_it_is_and_where_it_was() -> None:
     assert known.index.moved_to("chunked/new/") == ""
     known.replace_of(["chunked/new/", "chunked/one/b.md"], [])
     assert [known.index.of_resource(name)["W"] for name in ("new", "old", "one")] == [0, 0, 0]
+
+
+def test_numbers_in_names_sort_as_numbers():
+    """chunk2 comes before chunk10 in its group, and by path."""
+    paths = [f"chunked/a/chunk{number}.md" for number in (10, 2, 1, 100)]
+    known = Findings()
+    known.add(Finding(code="modified", path=path) for path in paths)
+    rows = FindingRows(known)
+    for order in ORDERS:
+        rows.order = order
+        rows.refresh()
+        shown = [rows.key(index) for index in range(len(rows))]
+        assert [key[1] for key in shown if len(key) > 1] == [paths[at] for at in (2, 1, 0, 3)]

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from filestore.cli._parser import options_of_commands
 from filestore.server.operations import COMMANDS
-from tui.app.menus import COMPLETIONS, ELSEWHERE, OPTIONS, Typed, parse
+from tui.app.commands import ENDLESS, ONLY_LOOK, OPTIONS, Typed, completed, parse
 
 
 def verification(level):
@@ -23,10 +24,11 @@ def verification(level):
         ("filestore verify --level full", verification("full")),
         ("verify --level=deep", verification("deep")),
         ("search what's -this", Typed(name="search", words=("what's -this",))),
-        ("show what's", Typed(name="unknown", problem="no closing quotation")),
+        ("show what's", Typed(name="run", problem="no closing quotation")),
         ("search moon -phases", Typed(name="search", words=("moon -phases",))),
         ("chunked/a/chunk1.md", Typed(name="path", words=("chunked/a/chunk1.md",))),
-        ("sync --forget-missing", Typed(name="sync", options={"forget-missing": ()})),
+        ("sync", Typed(name="sync")),
+        ("sync --forget-missing", Typed(name="run", words=("sync", "--forget-missing"))),
         (
             "repair --only missing moved --path a b --write-files",
             Typed(
@@ -34,19 +36,9 @@ def verification(level):
                 options={"only": ("missing", "moved"), "path": ("a", "b"), "write-files": ()},
             ),
         ),
-        ("sync --force", Typed(name="sync", problem="sync has no --force here")),
-        (
-            "sync --ful",
-            Typed(name="sync", problem="sync has no --ful here; did you mean '--full'?"),
-        ),
-        (
-            "verfy",
-            Typed(name="unknown", problem="no command is called verfy; did you mean 'verify'?"),
-        ),
-        (
-            "frobnicate",
-            Typed(name="unknown", problem="no command is called frobnicate; ? shows the keys"),
-        ),
+        ("show a.md --raw", Typed(name="run", words=("show", "a.md", "--raw"))),
+        ("mv 'a b.md' c.md", Typed(name="run", words=("mv", "a b.md", "c.md"))),
+        ("frobnicate", Typed(name="run", words=("frobnicate",))),
     ],
 )  # fmt: skip
 def test_what_is_meant(text, typed):
@@ -54,17 +46,32 @@ def test_what_is_meant(text, typed):
     assert parse(text) == typed
 
 
-def test_every_command_of_the_program_is_known():
-    """Each command is either done here, or its name answers that it runs in a terminal."""
-    assert COMMANDS.keys() - OPTIONS.keys() == ELSEWHERE
-    for command in ELSEWHERE:
-        assert "terminal" in parse(command).problem
+def test_every_command_of_the_program_is_done():
+    """Each is done by a page or run; what runs without a question, or never ends, is one of it."""
+    known = options_of_commands()
+    assert known.keys() >= COMMANDS.keys() >= OPTIONS.keys() - {"help", "quit"}
+    assert known.keys() >= ONLY_LOOK | ENDLESS
+    for command in COMMANDS.keys() - OPTIONS.keys():
+        assert parse(f"{command} word") == Typed(name="run", words=(command, "word"))
 
 
-def test_completions_can_be_typed():
-    """What is offered while typing is understood when it is taken."""
-    for text in COMPLETIONS:
-        assert not parse(text).problem
+@pytest.mark.parametrize(
+    ("text", "whole"),
+    [
+        ("dup", "duplicates"),
+        ("qu", "quit"),
+        ("embedder sw", "embedder switch"),
+        ("embeddings prune --pl", "embeddings prune --plan"),
+        ("mv a.md b.md --pl", "mv a.md b.md --plan"),
+        ("rm --pl", None),
+        ("mv ", None),
+        ("", None),
+        ("nothing --a", None),
+    ],
+)
+def test_what_is_typed_is_completed(text, whole):
+    """The name of a command, an action of it, an option of either; nothing else."""
+    assert completed(text, options_of_commands()) == whole
 
 
 @given(st.text().filter(lambda text: text.strip(" \t\r\n")))

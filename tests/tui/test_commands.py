@@ -1,0 +1,123 @@
+"""Commands of the program, typed in the inspector or begun by a key: run, confirmed, undone."""
+
+import shutil
+
+import pytest
+
+from filestore import Store
+from filestore.config.layout import copy_example
+from tests.tui.looks import look, seen
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """The example store."""
+    folder = tmp_path_factory.mktemp("made")
+    copy_example(str(folder / "example_index"))
+    with Store(str(folder / "example_index"), configuration=str(folder / "configuration")) as store:
+        store.sync()
+    return folder
+
+
+@pytest.fixture
+def folder(tmp_path, made):
+    """A copy of it."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    return tmp_path
+
+
+def resources(folder):
+    """The names of what is in the store."""
+    root, configuration = folder / "example_index", str(folder / "configuration")
+    with Store(str(root), configuration=configuration) as store:
+        return sorted(one["resource"] for one in store.resources())
+
+
+async def type_command(onlooker, text):
+    """Type a command line."""
+    await onlooker.press("colon", *(" " if one == " " else one for one in text), "enter")
+
+
+def test_a_command_that_only_looks_runs_at_once(folder):
+    """Its output is shown, and its command line is logged; the screen stays usable."""
+
+    async def act(onlooker):
+        await type_command(onlooker, "links glossary.md")
+        await onlooker.read("filestore links glossary.md")
+        await onlooker.until(lambda: "done" in seen(onlooker.app) or "exit" in seen(onlooker.app))
+        await onlooker.press("escape")
+        assert "filestore links glossary.md" in [one for _, one in onlooker.app.commands_done]
+
+    look(folder, act)
+
+
+def test_an_error_of_a_command_is_shown(folder):
+    """The sentence and the way out are those of the command line, with the exit code."""
+
+    async def act(onlooker):
+        await type_command(onlooker, "links no-such-file.md")
+        await onlooker.read("exit code 3")
+        assert "no-such-file.md" in seen(onlooker.app)
+
+    look(folder, act)
+
+
+def test_unknown_and_endless_commands_get_a_sentence(folder):
+    """Nothing is run: one is not there, the other needs a terminal of its own."""
+
+    async def act(onlooker):
+        await type_command(onlooker, "duplicats")
+        await onlooker.told("did you mean 'duplicates'?")
+        await type_command(onlooker, "serve")
+        await onlooker.told("serve runs until it is stopped")
+        tasks = onlooker.app.task_manager.tasks
+        assert all(one.title == "status" for one in tasks if not one.is_question)
+
+    look(folder, act)
+
+
+def test_marked_resources_are_removed_and_come_back(folder):
+    """Mark two, d, y: gone; u, yes: there again. Cancelled, nothing is done."""
+    before = resources(folder)
+
+    async def act(onlooker):
+        await onlooker.press("space", "space", "d", words="filestore rm checklist.txt field-guide")
+        await onlooker.press("escape")
+        await onlooker.told("nothing was written")
+        await onlooker.press("d", words="y confirms")
+        await onlooker.press("y", words="removed field-guide (51 files")
+        await onlooker.press("escape", words="6 resources")
+        await onlooker.press("u", words="undo")
+        await onlooker.press("y")
+        await onlooker.read("undone: 000001")
+
+    look(folder, act)
+    assert resources(folder) == before
+
+
+def test_a_file_is_left_to_the_shell(folder):
+    """Of a chunk file d copies the command, and removes nothing."""
+    before = resources(folder)
+
+    async def act(onlooker):
+        await onlooker.press("l", "j", words="chunk1.md")
+        await onlooker.press("d")
+        await onlooker.told("a file is yours: the command")
+        assert "filestore rm" not in seen(onlooker.app)
+
+    look(folder, act)
+    assert resources(folder) == before
+
+
+def test_what_is_marked_is_exported(folder):
+    """The form and the target are typed; the marked resource alone is in it."""
+
+    async def act(onlooker):
+        await onlooker.press("space", "X", words="export 1 resource as")
+        await onlooker.press(*"out", "enter", words="1 resource")
+        await onlooker.read("done")
+
+    look(folder, act)
+    named = [path.name for path in (folder / "example_index" / "out").rglob("*") if path.is_file()]
+    assert any("checklist" in name for name in named), named
+    assert not any("glossary" in name for name in named), named
