@@ -365,10 +365,10 @@ def sides(parts: Parts, finding: Finding) -> Sides:
             ),
         )
     if finding.code == "conflict-markers":
-        data = _present(parts, finding.path).data or b""
-        if merge.conflicts(data):
+        data = _present(parts, finding.path).data
+        if data is not None and merge.conflicts(data):
             return _of_marks(parts, finding.path, data)
-        return _of_index(parts, finding.path)
+        return _of_index(parts, finding.path, data)
     raise NoSidesError(f"{finding.code} is no choice between two versions")
 
 
@@ -420,8 +420,11 @@ def _of_marks(parts: Parts, path: StorePath, data: bytes) -> Sides:
     )
 
 
-def _of_index(parts: Parts, path: StorePath) -> Sides:
-    """What git holds of a file that it has as unmerged and that has no markers."""
+def _of_index(parts: Parts, path: StorePath, data: bytes | None) -> Sides:
+    """What git holds of a file that it has as unmerged and that has no markers.
+
+    There is a choice only where the file is a side as it is: an edit is never replaced.
+    """
     root = parts.places.root
     staged = repository.staged(root, path)
     if staged is None:
@@ -438,8 +441,8 @@ def _of_index(parts: Parts, path: StorePath) -> Sides:
         ours_label="ours, as git has it" if ours is not None else "ours: deleted",
         theirs_label="theirs, as git has it" if theirs is not None else "theirs: deleted",
         choices=(
-            _ours(path, f"{words[ours is None]} our side"),
-            _theirs(path, f"{words[theirs is None]} their side"),
+            *([_ours(path, f"{words[ours is None]} our side")] if data == theirs else []),
+            *([_theirs(path, f"{words[theirs is None]} their side")] if data == ours else []),
         ),
     )
 

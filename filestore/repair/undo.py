@@ -356,10 +356,9 @@ def undo_or_redo(
         disk.folder_at(snapshot.places.root, above=disk.DEEPEST) as root,
         Originals.open(snapshot.places.undo, is_near=reachable.may_hold) as originals,
     ):
-        if identifier is None:
-            group = _chosen(root, originals, wanted)
-        else:
-            group = named(originals, identifier)
+        group = (
+            _chosen(root, originals, wanted) if identifier is None else named(originals, identifier)
+        )
         change = None if group is None else KeptChange(root, originals, group, wanted)
         _refuse_while_git_waits(snapshot.places, change)
         if change is None or group is None:

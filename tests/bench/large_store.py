@@ -80,7 +80,8 @@ def make(root: str, files: str, folders: str) -> None:
     from stores import TextMaker
 
     from filestore.chunks import chunk_file
-    from filestore.config.settings import Settings, serialize
+    from filestore.config.settings import Settings
+    from filestore.config.written import serialize
 
     maker = TextMaker(seed=3)
     for folder in range(int(folders)):

@@ -8,7 +8,8 @@ import subprocess
 import sys
 
 from filestore.chunks import chunk_file
-from filestore.config.settings import Settings, serialize
+from filestore.config.settings import Settings
+from filestore.config.written import serialize
 
 FREQUENT = (
     "the of and to in a is that for it as was with be by on not he his but at are this have from or"

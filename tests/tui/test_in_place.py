@@ -211,7 +211,7 @@ def test_a_note_is_moved_with_its_links_and_back(folder):
         await onlooker.until(lambda: (root / "beds" / "Runner.md").exists())
         await onlooker.read("to undo it: filestore undo 000001")
         await onlooker.press("escape")
-        assert app.commands_done[-1][1] == "filestore mv --yes garden/Beans.md beds/Runner.md"
+        assert app.commands_done[-1][1] == "filestore mv garden/Beans.md beds/Runner.md"
         assert "[[Runner]]" in (root / "Home.md").read_text()
         await onlooker.press("u", words="undo 000001")
         await onlooker.press(*"yes", "enter")

@@ -64,7 +64,11 @@ class Stage:
     def work(self, name: str, **arguments: Any) -> Task:
         """Have something done."""
         job = Job(name=name, arguments=arguments)
-        return self.task_manager.work(job, self.handlers(), title=name, writes=name == "sync")
+        return self.start(job)
+
+    def start(self, job: Job) -> Task:
+        """Have a job done."""
+        return self.task_manager.work(job, self.handlers(), title=job.name, writes=job == SYNC)
 
     def ask(self, name: str, *, group: str = "", **arguments: Any) -> None:
         """Have something answered."""
@@ -86,7 +90,7 @@ class Stage:
 
     def waiting_for_the_lock(self) -> Task:
         """Work that is running, and stays so while somebody else writes."""
-        task = self.work("sync")
+        task = self.start(SYNC)
         self.until(lambda: task.stage.startswith("waiting"))
         return task
 
@@ -334,7 +338,7 @@ def test_drift_is_planned_applied_and_taken_back(stage: Stage, root: Path) -> No
     assert [step.path for step in stage.told[2].applied] == ["chunked/milk.md"]
     assert stage.told[3].clean is True
     (root.parent / "new.txt").write_text("Something new.\n")
-    stage.work("add", paths=[str(root.parent / "new.txt")])
+    stage.work("run", words=["add", str(root.parent / "new.txt")])
     stage.work("undo", identifier="absent")
     stage.until_told(6)
     assert any((root / "chunked" / "new.txt").iterdir())
@@ -369,7 +373,7 @@ def test_only_the_last_hundred_tasks_are_kept(stage: Stage) -> None:
 def test_work_is_stopped_where_it_waits_and_where_it_runs(stage: Stage) -> None:
     """What has not begun never does, what runs ends early, and its process does the next job."""
     running = stage.waiting_for_the_lock()
-    waiting = stage.work("sync")
+    waiting = stage.start(SYNC)
     (child,) = children()
     stage.task_manager.stop(waiting)
     stage.task_manager.stop(running)
@@ -387,7 +391,7 @@ def test_work_is_stopped_where_it_waits_and_where_it_runs(stage: Stage) -> None:
 @pytest.mark.usefixtures("locked")
 def test_questions_are_answered_while_work_runs(stage: Stage) -> None:
     """Long work keeps neither a read nor a question waiting."""
-    task = stage.work("sync")
+    task = stage.start(SYNC)
     stage.until(lambda: task.state == "running")
     stage.task_manager.read(files_of, stage.tell, group="")
     stage.ask("search", query="bread", mode="keyword", k=1)
@@ -480,7 +484,7 @@ def until(reached):
         posted.get(timeout=60)()
 def done(job):
     before = len(answers)
-    if job.name in ("verify", "status", "plan", "sync"):
+    if job.name in ("verify", "status", "plan", "sync_but"):
         stage.work(job, Handlers(then=answers.append), title="", writes=False)
     else:
         stage.ask(job, Handlers(then=answers.append), group="")
@@ -500,7 +504,7 @@ def test_screens_process_stays_small(root: Path) -> None:
         "done(Job(name='vector_map', arguments=dict(most=9)))\n"
         "done(Job(name='verify', arguments=dict(level='full')))\n"
         "done(Job(name='plan', arguments=dict(policy=Policy())))\n"
-        "done(Job(name='sync'))\n"
+        "done(Job(name='sync_but', arguments=dict(forget=())))\n"
         "stage.end()\n"
         "heavy = {'numpy', 'faiss', 'tantivy', 'torch', 'watchfiles', 'textual', 'rich'}\n"
         "print(sorted(heavy & sys.modules.keys()))\n"
@@ -522,7 +526,7 @@ def test_children_end_with_the_screen(root: Path) -> None:
     program = SCREEN + (
         "done(Job(name='search', arguments=dict(query='bread', mode='keyword', k=3)))\n"
         # Not the first of all tasks: on a slow machine that is the question.
-        "job = Job(name='sync')\n"
+        "job = Job(name='sync_but', arguments=dict(forget=()))\n"
         "task = stage.work(job, Handlers(then=print), title='', writes=True)\n"
         "until(lambda: task.stage)\n"
         "print('waits', flush=True)\n"

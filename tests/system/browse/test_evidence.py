@@ -537,9 +537,11 @@ def test_what_git_has_unmerged_is_gits_to_resolve(
     path.write_text("A text without any mark.\n")
     found = store.sides(told(store, "conflict-markers"))
     assert (found.base, found.ours, found.theirs) == ("Base.\n", "Ours.\n", "Theirs.\n")
-    command = found.choices[1].command
-    assert command == "git checkout --theirs -- chunked/own.md && git add -- chunked/own.md"
-    subprocess.run(["bash", "-c", command], cwd=workspace.store, check=True)
+    assert found.choices == ()  # What a person wrote there is never replaced.
+    path.write_text("Ours.\n")
+    (choice,) = store.sides(told(store, "conflict-markers")).choices
+    assert choice.command == "filestore repair --theirs chunked/own.md"
+    workspace(*choice.command.split()[1:], "--yes", code=1)  # git has to be told.
     assert path.read_text() == "Theirs.\n"
 
 

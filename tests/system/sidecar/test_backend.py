@@ -389,7 +389,7 @@ def test_a_switch_that_dies_leaves_the_store_as_it_was(
     def die(*_: object) -> None:
         raise Died
 
-    for name in ("filestore.config.settings.with_backend", None):
+    for name in ("filestore.config.written.with_backend", None):
         with monkeypatch.context() as patched:
             if name is not None:
                 patched.setattr(name, die)
