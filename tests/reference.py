@@ -4,12 +4,15 @@
 
 The sentence of a key is the docstring of its field, or of the property that gives it. They become
 the tables of JSON.md, below each heading or mark ``<!-- NAME -->``, and `server/schema.json`. The
-docstrings of the public names become API.md, the actions of the inspector tui/KEYS.md.
+docstrings of the public names become API.md, the actions of the inspector tui/KEYS.md, the help of
+each command commands.md, and the codes findings.md.
 """
 
+import argparse
 import ast
 import inspect
 import json
+import os
 import pkgutil
 import re
 import sys
@@ -25,24 +28,30 @@ from typing import Any, Final, is_typeddict
 from msgspec import UnsetType
 
 import filestore
+from filestore.cli import _parser
+from filestore.core.codes import CODES
 from filestore.core.errors import FilestoreError
 from filestore.core.findings import FromIndex
 from filestore.core.schema import JsonObject, Problem, keys
+from filestore.server.operations import COMMANDS
 from tui import actions
 
 ROOT: Final = Path(__file__).parent.parent
-DOCUMENT: Final = ROOT / "JSON.md"
-API: Final = ROOT / "API.md"
+REFERENCE: Final = ROOT / "docs" / "reference"
+DOCUMENT: Final = REFERENCE / "JSON.md"
+API: Final = REFERENCE / "API.md"
 SCHEMA: Final = ROOT / "filestore" / "server" / "schema.json"
 KEYS: Final = ROOT / "tui" / "KEYS.md"
+LISTED: Final = REFERENCE / "commands.md"
+FINDINGS: Final = REFERENCE / "findings.md"
 _WORDS: Final = {"string": "text", "number": "number", "boolean": "flag"}
 _SECTION: Final = re.compile(r"^### .*(?:\n(?!###? ).*)*", re.MULTILINE)
 _PUBLIC: Final = """# The public names of `filestore`
 
 Made from the docstrings by `python tests/reference.py`. What `to_dict()` gives of a result is in
 [JSON.md](JSON.md), the files of a store are in [FORMAT.md](FORMAT.md), other frameworks in
-[ADAPTERS.md](ADAPTERS.md). Every error derives from `FilestoreError`, results are values that never
-change, and paths of results are relative to the root of the store.
+[adapters.md](../adapters.md). Every error derives from `FilestoreError`, results are values that
+never change, and paths of results are relative to the root of the store.
 """
 _PART: Final = re.compile(r"^(Args|Returns|Raises):\n((?:    .*\n?|\n)*)", re.MULTILINE)
 _SEE: Final = re.compile(
@@ -463,6 +472,57 @@ def _as_code(text: str) -> str:
     return f"`` {escaped} ``" if "`" in escaped else f"`{escaped}`"
 
 
+def page_of_commands() -> str:
+    """commands.md as it is to be: the help of each command and action, as it is printed."""
+    os.environ["COLUMNS"] = "80"
+    parts = [
+        "# Commands",
+        "",
+        "What `filestore COMMAND --help` prints, written by `python tests/reference.py`.",
+        "",
+        "| Command | Does |",
+        "|---|---|",
+        *(f"| [`{name}`](#{name}) | {one.about} |" for name, one in COMMANDS.items()),
+    ]
+    for name in COMMANDS:
+        parser = _parser.command_parser(name)
+        parts += ["", f"## {name}", "", "```text", parser.format_help().rstrip(), "```"]
+        for action in parser._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                for word, inner in action.choices.items():
+                    shown = inner.format_help().rstrip()
+                    parts += ["", f"### {name} {word}", "", "```text", shown, "```"]
+    return "\n".join([*parts, ""])
+
+
+_SEVERITIES: Final = {"E": "error", "W": "warning", "I": "note"}
+
+
+def page_of_findings() -> str:
+    """findings.md as it is to be: every code with what it is and what to do."""
+    rows = []
+    for code, one in CODES.items():
+        repair = one.repair
+        if one.repair_of_documents:
+            repair = f"{repair}; in place: {one.repair_of_documents}"
+        by = "`sync`" if one.safe else "`repair`" if one.step else "you"
+        cells = (f"`{code}`", _SEVERITIES[one.severity], one.about, one.level, by, repair)
+        rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(
+        [
+            "# Finding codes",
+            "",
+            "What `status`, `verify` and `repair` report, in the order of print; written by",
+            "`python tests/reference.py`. *Level*: that of `verify --level` that finds all of it.",
+            "",
+            "| Code | Severity | About | Level | Repaired by | What to do |",
+            "|---|---|---|---|---|---|",
+            *rows,
+            "",
+        ]
+    )
+
+
 def made() -> dict[Path, str]:
     """The files as they are to be."""
     shapes = {name: described(kind) for name, kind in kinds().items()}
@@ -471,7 +531,14 @@ def made() -> dict[Path, str]:
         f"{json.dumps(name)}: {json.dumps(one, ensure_ascii=False)}" for name, one in shapes.items()
     )
     data = '{"$defs": {\n' + ",\n".join(lines) + "\n}}\n"
-    return {DOCUMENT: text, SCHEMA: data, API: public_page(), KEYS: page_of_keys()}
+    return {
+        DOCUMENT: text,
+        SCHEMA: data,
+        API: public_page(),
+        KEYS: page_of_keys(),
+        LISTED: page_of_commands(),
+        FINDINGS: page_of_findings(),
+    }
 
 
 if __name__ == "__main__":

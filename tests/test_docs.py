@@ -7,7 +7,6 @@ import argparse
 import os
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 import tomllib
@@ -18,26 +17,35 @@ from typing import Any, Final
 
 import pytest
 from markdown_it import MarkdownIt
+from setuptools import find_namespace_packages
 
-import filestore
 from filestore import chunking, extract
 from filestore.catalog import _schema
 from filestore.chunks import chunk_file, frontmatter, resource_record
 from filestore.cli import _parser
 from filestore.config import settings, written
-from filestore.core.errors import DISTRIBUTION, PACKAGES, UPGRADE
+from filestore.core.errors import (
+    DISTRIBUTION,
+    PACKAGES,
+    UPGRADE,
+    FilestoreError,
+    RefusedError,
+    UsageError,
+)
 from filestore.embed import Choice, cache, open_embedder, pack
 from filestore.fulltext import ANALYSIS
 from filestore.server.operations import COMMANDS
-from tests import reference
+from tests import picture, reference, world
 
 ROOT: Final = Path(__file__).resolve().parent.parent
+PAGES: Final = sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))
+REFERENCE: Final = sorted(path.name for path in (ROOT / "docs" / "reference").glob("*.md"))
+FORMAT: Final = "docs/reference/FORMAT.md"
 DOCUMENTS: Final = (
+    *PAGES,
+    *(f"docs/reference/{name}" for name in REFERENCE),
     "README.md",
-    "ADAPTERS.md",
-    "FORMAT.md",
-    "JSON.md",
-    "API.md",
+    "SECURITY.md",
     "CONTRIBUTING.md",
     "CHANGELOG.md",
 )
@@ -55,21 +63,7 @@ TERMS: Final = (
     "Plan",
     "Step",
 )
-TIMEOUT_S: Final = 120
 SET_UP: Final = "pip install "
-
-HANDBOOK: Final = """\
----
-tags: [contract, rent]
----
-# The lease
-
-The renewal of the lease is agreed in writing, two months before it ends.
-"""
-NOTES: Final = "# Notes\n\nAsk about the cellar.\n"
-PAGE: Final = (
-    "<html><head><title>Page</title></head><body><p>The heating is off.</p></body></html>\n"
-)
 
 
 def text_of(name: str) -> str:
@@ -87,12 +81,12 @@ class Block:
     """Of its first line of content, 1-based."""
 
 
-def blocks(name: str, language: str) -> list[Block]:
-    """The fenced blocks of one language in a document."""
+def blocks(name: str, *languages: str) -> list[Block]:
+    """The fenced blocks of some languages in a document, in their order."""
     return [
-        Block(language=language, content=token.content, line=(token.map or [0])[0] + 2)
+        Block(language=token.info.strip(), content=token.content, line=(token.map or [0])[0] + 2)
         for token in MarkdownIt("commonmark").parse(text_of(name))
-        if token.type == "fence" and token.info.strip() == language
+        if token.type == "fence" and token.info.strip() in languages
     ]
 
 
@@ -112,7 +106,7 @@ def commands(block: Block) -> list[Command]:
         if line.startswith("$ "):
             found.append(Command(words=line[2:], shown="", line=number))
             continue
-        assert found, f"README.md:{number}: a console block starts with '$ command'"
+        assert found, f"line {number}: a console block starts with '$ command'"
         last = found.pop()
         if line.startswith("> ") and not last.shown:
             found.append(Command(words=last.words + line[2:], shown="", line=last.line))
@@ -146,62 +140,15 @@ def without_set_up(content: str) -> str:
     return "".join(lines)
 
 
-class Shell:
-    """Runs one script after another; the working folder stays from one to the next."""
-
-    def __init__(self, folder: Path, scratch: Path) -> None:
-        self._folder = folder
-        self._state = scratch / "folder"
-        programs = scratch / "programs"
-        programs.mkdir(parents=True)
-        package = Path(filestore.__file__).parent.parent
-        command = programs / "filestore"
-        command.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m filestore "$@"\n')
-        command.chmod(0o755)
-        self._environment = os.environ | {
-            "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
-            "PYTHONPATH": str(package),
-            "TMPDIR": str(scratch),
-        }
-
-    def run(self, script: str, *, stop: bool) -> subprocess.CompletedProcess[str]:
-        """Run a script; with ``stop`` it ends at the first command that fails."""
-        state = shlex.quote(str(self._state))
-        done = subprocess.run(
-            ["bash", "-eu" if stop else "-u", "-c", f"trap 'pwd > {state}' EXIT\n{script}"],
-            cwd=self._folder,
-            env=self._environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=TIMEOUT_S,
-            check=False,
-        )
-        self._folder = Path(self._state.read_text().rstrip("\n"))
-        return done
-
-
-@pytest.fixture
-def work_tree(tmp_path: Path) -> Path:
-    """An empty git work tree."""
-    folder = tmp_path / "work"
-    folder.mkdir()
-    subprocess.run(["git", "init", "-q"], cwd=folder, check=True)
-    return folder
-
-
-def test_readme_shows_what_happens(work_tree: Path, tmp_path: Path) -> None:
-    """Every command of the README's console blocks prints what is shown below it."""
-    example = work_tree / "example_index"
-    derived = shutil.ignore_patterns(".sidecar", ".undo", "__pycache__")
-    shutil.copytree(ROOT / "example_index", example, ignore=derived)
-    shell = Shell(example, tmp_path / "scratch")
-    shown = [command for block in blocks("README.md", "console") for command in commands(block)]
-    assert shown
-    for command in shown:
+def _try(shell: world.Shell, block: Block, name: str) -> None:
+    """Run a block, and compare what a console block is shown to print."""
+    if block.language == "sh":
+        done = shell.run(without_set_up(block.content), stop=True)
+        assert done.returncode == 0, f"{name}:{block.line}: {done.stdout}"
+        return
+    for command in commands(block):
         done = shell.run(command.words, stop=False)
-        place = f"README.md:{command.line}: $ {command.words}"
+        place = f"{name}:{command.line}: $ {command.words}"
         if command.shown:
             output = tidy(done.stdout)
             if not pattern(command.shown).fullmatch(output):
@@ -210,33 +157,43 @@ def test_readme_shows_what_happens(work_tree: Path, tmp_path: Path) -> None:
             assert done.returncode == 0, f"{place}{done.stdout}"
 
 
-def test_readme_commands_work(work_tree: Path, tmp_path: Path) -> None:
-    """Every shell block of the README succeeds in a folder with the documents it names."""
-    (work_tree / "handbook").mkdir()
-    (work_tree / "handbook" / "lease.md").write_text(HANDBOOK)
-    (work_tree / "notes.md").write_text(NOTES)
-    (work_tree / "page.html").write_text(PAGE)
-    shell = Shell(work_tree, tmp_path / "scratch")
-    found = blocks("README.md", "sh")
-    assert any(SET_UP in block.content for block in found)
-    for block in found:
-        done = shell.run(without_set_up(block.content), stop=True)
-        assert done.returncode == 0, f"README.md:{block.line}: {done.stdout}"
+@pytest.mark.parametrize("name", ["README.md", *PAGES])
+def test_a_page_shows_what_happens(tmp_path: Path, name: str) -> None:
+    """Its blocks run in their order, in a work tree with the documents that they name, and print
+    what is shown below them."""
+    shell = world.Shell(world.make(tmp_path / "work"), tmp_path / "scratch")
+    for block in blocks(name, "sh", "console"):
+        _try(shell, block, name)
 
 
-def test_readme_library_lines_run(work_tree: Path) -> None:
-    """The README's lines of Python run as written, and find what is there."""
-    (block,) = blocks("README.md", "python")
-    (work_tree / "handbook").mkdir()
-    (work_tree / "handbook" / "lease.md").write_text(HANDBOOK)
-    (work_tree / "notes.md").write_text(NOTES)
+@pytest.mark.parametrize("name", ["README.md", *PAGES])
+def test_a_block_that_does_not_run_says_why(name: str) -> None:
+    """Above it, in a comment; and every block has a language."""
+    reasons = text_of(name).count("<!-- not run: ")
+    assert len(re.findall(r"<!-- not run: .+ -->\n```bash\n", text_of(name))) == reasons
+    assert len(blocks(name, "bash")) == reasons
+    assert blocks(name, "") == []
+
+
+def test_few_blocks_do_not_run() -> None:
+    """Ten at most; the others are many, and none of them is empty."""
+    names = ["README.md", *PAGES]
+    assert sum(len(blocks(name, "bash")) for name in names) <= 10
+    assert sum(len(blocks(name, "sh", "console", "python")) for name in names) > 40
+    assert any(SET_UP in block.content for block in blocks("README.md", "sh"))
+
+
+def test_library_lines_run(tmp_path: Path) -> None:
+    """The page's lines of Python run as written, and find what is there."""
+    (block,) = blocks("docs/library.md", "python")
+    folder = world.make(tmp_path / "work")
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", block.content],
-        cwd=work_tree,
+        cwd=folder,
         env=os.environ | {"PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
-        timeout=TIMEOUT_S,
+        timeout=world.TIMEOUT_S,
         check=False,
     )
     assert (done.returncode, done.stderr) == (0, "")
@@ -244,9 +201,46 @@ def test_readme_library_lines_run(work_tree: Path) -> None:
     assert done.stdout == f"../handbook/lease.md 6 {found} fresh\n"
 
 
+def test_the_picture_shows_what_the_commands_print(tmp_path: Path) -> None:
+    """Word for word; it is small, follows light and dark, and needs nothing from anywhere."""
+    kept = picture.PICTURE.read_text("utf-8")
+    assert picture.words_of(kept) == picture.session(tmp_path), "run 'python tests/picture.py'"
+    assert len(kept) < 60_000
+    assert "prefers-color-scheme: dark" in kept
+    assert set(re.findall(r"\w+://[^\"')\s]+", kept)) == {"http://www.w3.org/2000/svg"}
+    assert "<script" not in kept
+
+
+def words_before(pattern_: str) -> int:
+    """How many words of the README come before what matches first, comments left out."""
+    text = re.sub(r"<!--.*?-->|!\[[^\n]*", "", text_of("README.md"), flags=re.DOTALL)
+    found = re.search(pattern_, text)
+    assert found
+    return len(text[: found.start()].split())
+
+
 def test_readme_is_short() -> None:
-    """The README is under 140 lines."""
-    assert len(text_of("README.md").splitlines()) < 140
+    """At most 100 lines and 800 words, no row of a table over 25 words, and own notes come soon."""
+    text = text_of("README.md")
+    assert len(text.splitlines()) <= 100
+    assert len(text.split()) <= 800
+    assert [row for row in re.findall(r"^\|.*", text, re.MULTILINE) if len(row.split()) > 25] == []
+    first = text.split("\n\n")[1]
+    assert len(first.split()) <= 20
+    assert words_before("filestore init --in-place") <= 60
+    order = ["## Your notes", "## By meaning", "## Your agent", "git", "## Chunks and drift"]
+    order = [*order, "## More", "## Why not", "## Install"]
+    places = [text.index(f"\n{one}" if one[0] == "#" else "## Knowledge in git") for one in order]
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_short(name: str) -> None:
+    """At most 150 lines, and the README or another page leads to it."""
+    assert len(text_of(name).splitlines()) <= 150
+    base = name.removeprefix("docs/")
+    others = [text_of(other) for other in PAGES if other != name]
+    assert f"(docs/{base})" in text_of("README.md") or any(f"({base})" in one for one in others)
 
 
 def test_contributing_can_be_read_in_ten_minutes() -> None:
@@ -255,9 +249,10 @@ def test_contributing_can_be_read_in_ten_minutes() -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_readme_names_the_command(command: str) -> None:
-    """The README names every command."""
-    assert re.search(rf"(?:`|filestore ){re.escape(command)}\b", text_of("README.md"))
+def test_a_page_names_the_command(command: str) -> None:
+    """A page says what each command is for; the reference only lists its options."""
+    pages = " ".join(map(text_of, ("README.md", *PAGES)))
+    assert re.search(rf"(?:`|filestore ){re.escape(command)}\b", pages)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -265,7 +260,7 @@ def test_help_has_an_example_that_is_right(command: str) -> None:
     """Every command's help ends with an example that the command line takes."""
     words = [sys.executable, "-m", "filestore", command, "--help"]
     done = subprocess.run(
-        words, cwd=ROOT, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
+        words, cwd=ROOT, capture_output=True, text=True, timeout=world.TIMEOUT_S, check=False
     )
     _, _, example = (_parser.command_parser(command).epilog or "").partition("\n  ")
     assert done.returncode == 0
@@ -293,7 +288,7 @@ def options_of(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_option_is_documented(command: str) -> None:
     """Every option has a help sentence, and stands on a page."""
-    pages = " ".join(map(text_of, ("README.md", "FORMAT.md", "JSON.md", "ADAPTERS.md")))
+    pages = " ".join(map(text_of, ("README.md", *PAGES, "docs/reference/commands.md")))
     parser = _parser.command_parser(command)
     unexplained = [
         action.option_strings
@@ -308,7 +303,8 @@ def test_every_option_is_documented(command: str) -> None:
 def test_links_lead_somewhere(name: str) -> None:
     """Every relative link of a document names a file that is there."""
     links = re.findall(r"\]\(([^)#\s]+)[^)]*\)", text_of(name))
-    gone = [link for link in links if "://" not in link and not (ROOT / link).exists()]
+    folder = (ROOT / name).parent
+    gone = [link for link in links if "://" not in link and not (folder / link).exists()]
     assert gone == []
 
 
@@ -323,27 +319,49 @@ def settings_keys() -> list[str]:
     return [*names, "accepted.CODE"]
 
 
-@pytest.mark.parametrize("key", [*settings_keys(), *chunk_file.OUR_KEYS])
+@pytest.mark.parametrize("key", settings_keys())
+def test_settings_specify_the_key(key: str) -> None:
+    """settings.md has a row for every key of the settings."""
+    assert f"\n| `{key}` |" in text_of("docs/reference/settings.md")
+
+
+@pytest.mark.parametrize("key", chunk_file.OUR_KEYS)
 def test_format_specifies_the_key(key: str) -> None:
-    """FORMAT.md has a row for every key of the settings and every key of ours in chunk files."""
-    assert f"\n| `{key}` |" in text_of("FORMAT.md")
+    """FORMAT.md has a row for every key of ours in chunk files."""
+    assert f"\n| `{key}` |" in text_of(FORMAT)
+
+
+def test_environment_lists_every_variable() -> None:
+    """Each that the code reads has a row, and each row is read."""
+    names = r"FILESTORE(?:_[A-Z_]+)?|NO_COLOR|VISUAL|EDITOR|XDG_[A-Z]+_HOME"
+    code = [path for folder in ("filestore", "tui") for path in (ROOT / folder).rglob("*.py")]
+    read = {one for path in code for one in re.findall(rf'"({names})"', path.read_text("utf-8"))}
+    told = set(re.findall(rf"`({names})`", text_of("docs/reference/environment.md")))
+    assert told == read
+
+
+def test_exit_codes_are_those_of_the_errors() -> None:
+    """Each error's code has a row, and so has each that the help lists."""
+    rows = set(re.findall(r"^\| (\d+) \|", text_of("docs/reference/exit-codes.md"), re.MULTILINE))
+    errors = {str(one.exit_code) for one in (FilestoreError, UsageError, RefusedError)}
+    assert rows == errors | {"0", "1", "5", "130"}
 
 
 @pytest.mark.parametrize("term", TERMS)
 def test_format_defines_the_term_once(term: str) -> None:
     """FORMAT.md defines every standard term, and only once."""
-    assert text_of("FORMAT.md").count(f"- **{term}**: ") == 1
+    assert text_of(FORMAT).count(f"- **{term}**: ") == 1
 
 
-def test_format_shows_the_settings_that_are_written() -> None:
-    """The settings file in FORMAT.md is the one that `init` writes."""
-    (block,) = blocks("FORMAT.md", "toml")
+def test_the_settings_shown_are_those_that_are_written() -> None:
+    """The settings file in settings.md is the one that `init` writes."""
+    (block,) = blocks("docs/reference/settings.md", "toml")
     assert block.content.encode() == written.serialize(settings.Settings())
 
 
 def test_format_shows_a_chunk_file_as_written() -> None:
     """The chunk file in FORMAT.md is byte for byte what its own values are written as."""
-    (block,) = blocks("FORMAT.md", "markdown")
+    (block,) = blocks(FORMAT, "markdown")
     data = block.content.encode()
     chunk = chunk_file.parse(data)
     assert not chunk_file.hand_edited(chunk)
@@ -359,7 +377,7 @@ def test_json_is_told_as_its_values_say() -> None:
 
 def test_format_shows_a_record_as_written() -> None:
     """The record in FORMAT.md is byte for byte what its own values are written as."""
-    (block,) = blocks("FORMAT.md", "json")
+    (block,) = blocks(FORMAT, "json")
     data = block.content.encode()
     assert resource_record.serialize(resource_record.parse(data)) == data
 
@@ -367,7 +385,7 @@ def test_format_shows_a_record_as_written() -> None:
 def test_format_names_every_table() -> None:
     """FORMAT.md says what every table of the catalog is for."""
     tables = re.findall(r"CREATE TABLE (\w+)", _schema.TABLES)
-    assert [name for name in tables if f"`{name}`" not in text_of("FORMAT.md")] == []
+    assert [name for name in tables if f"`{name}`" not in text_of(FORMAT)] == []
 
 
 def test_format_has_the_versions_of_the_code() -> None:
@@ -388,7 +406,7 @@ def test_format_has_the_versions_of_the_code() -> None:
         "extractors": ", ".join(labels),
         "builtin embedder": f"`{open_embedder(Choice(name='builtin')).fingerprint}`",
     }
-    text = text_of("FORMAT.md")
+    text = text_of(FORMAT)
     section = text[text.index("## Versions") :]
     rows = dict(re.findall(r"^\| ([^|]+) \| ([^|]+) \|", section, re.MULTILINE))
     assert {part: rows.get(part) for part in expected} == {
@@ -420,7 +438,12 @@ def test_changelog_starts_with_what_is_unreleased() -> None:
 def _texts_a_person_reads() -> list[Path]:
     """The product and its documents, as far as they are text."""
     folders = [path for name in ("filestore", "tui", ".ci") for path in (ROOT / name).rglob("*")]
-    documents = [*ROOT.glob("*.md"), *(ROOT / "tests").rglob("*.md"), *ROOT.glob("*.toml")]
+    documents = [
+        *ROOT.glob("*.md"),
+        *(ROOT / "docs").rglob("*.md"),
+        *(ROOT / "tests").rglob("*.md"),
+        *ROOT.glob("*.toml"),
+    ]
     kinds = {".py", ".md", ".html", ".toml", ""}
     return [path for path in (*folders, *documents) if path.is_file() and path.suffix in kinds]
 
@@ -450,7 +473,10 @@ def test_nothing_of_a_stranger_is_told_to_be_installed() -> None:
     for path in _texts_a_person_reads():
         text, name = path.read_text("utf-8"), str(path.relative_to(ROOT))
         if path.suffix == ".md":
-            text = re.sub(r"\n(?=\S)", " ", text)  # a line of a paragraph goes on in the next
+            parts = text.split("```")
+            # A line of a paragraph goes on in the next, one of a block does not.
+            parts[::2] = [re.sub(r"\n(?=\S)", " ", part) for part in parts[::2]]
+            text = "```".join(parts)
         if path.suffix == ".py":
             assert "pip install" not in text or name == "filestore/core/errors.py", name
             assert not re.search(r"\b(upgrade|update|reinstall) filestore\b(?!-)", text), name
@@ -465,3 +491,15 @@ def test_the_distribution_is_called_as_the_remedies_say() -> None:
     assert project["name"] == DISTRIBUTION != "filestore"
     assert list(project["scripts"]) == ["filestore"]
     assert f"upgrade {DISTRIBUTION}" == UPGRADE
+
+
+def test_the_pages_are_in_the_wheel() -> None:
+    """Where the package is, in a checkout too, each page can be read by its name."""
+    inside = ROOT / "filestore" / "docs"
+    packages = find_namespace_packages(str(ROOT), include=["filestore.docs*"])
+    assert sorted(packages) == ["filestore.docs", "filestore.docs.reference"]
+    data = tomllib.loads(text_of("pyproject.toml"))["tool"]["setuptools"]["package-data"]
+    (rule,) = data["filestore.docs"]
+    packed = {path.relative_to(inside) for path in inside.glob(rule)}
+    assert packed >= {Path(name).relative_to("docs") for name in PAGES}
+    assert Path("reference/commands.md") in packed

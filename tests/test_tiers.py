@@ -25,32 +25,32 @@ ROOMS: Final = {
 }
 """Rooms whose tests on a real disk lie elsewhere than in a folder of their name."""
 PROMISES: Final = {
-    "Search your notes and documents where they lie": f"{SYSTEM}/test_in_place.py",
-    "with answers at file and line": f"{SYSTEM}/search/test_place.py",
+    "makes a folder of notes and documents searchable": f"{SYSTEM}/test_in_place.py",
+    "answered at file and line": f"{SYSTEM}/search/test_place.py",
     "Markdown files that you read, edit and keep in git": f"{SYSTEM}/ingest/test_reingest.py",
-    "Edits, renames, merges and checkouts": f"{SYSTEM}/git/test_merges.py",
+    "edits, renames, merges, checkouts": f"{SYSTEM}/git/test_merges.py",
     "filestore shows the drift": f"{SYSTEM}/cli/test_status.py",
-    "one command updates the index": f"{SYSTEM}/cli/test_sync.py",
-    "whether its\nfile is still what was indexed": f"{SYSTEM}/search/test_outdated.py",
-    "nothing is written into the folder unasked but": f"{SYSTEM}/cli/test_init_in_place.py",
-    "`watch` and git hooks (`git install`) do it for you": f"{SYSTEM}/git/test_hooks.py",
-    "`update` re-ingests what changed": f"{SYSTEM}/cli/test_update.py",
-    "Both read text, Markdown, HTML, PDF, office files, epub and code": f"{SYSTEM}/extract",
-    "undo a change, byte for byte": f"{SYSTEM}/repair/test_undo.py",
-    "`verify` reports all drift and damage": f"{SYSTEM}/verify/test_levels.py",
-    "restores deleted or damaged chunks": f"{SYSTEM}/repair/test_repair.py",
-    "write questions into chunk files, and summaries": f"{SYSTEM}/enrich",
-    "or as of a commit": f"{SYSTEM}/past",
-    "the store as JSON lines, Parquet": f"{SYSTEM}/exchange",
-    "carry vectors to a clone": f"{SYSTEM}/cli/test_embeddings.py",
-    "answer agents over MCP": f"{SYSTEM}/server/test_agents.py",
-    "stores for programs, HTTP with a token": f"{SYSTEM}/server/test_http.py",
-    "`filestore tui` opens it": "tests/tui/test_terminal.py",
-    "goes only to services you allowed": f"{SYSTEM}/embed/test_key_stays_home.py",
-    "Without its model keywords answer": f"{SYSTEM}/embed",
-    "## As a library": f"{SYSTEM}/test_library.py",
+    "brings the index up to date once": f"{SYSTEM}/cli/test_sync.py",
+    "whether its file is still what was indexed": f"{SYSTEM}/search/test_outdated.py",
+    "Into the folder it writes": f"{SYSTEM}/cli/test_init_in_place.py",
+    "does it after a checkout, merge or rebase": f"{SYSTEM}/git/test_hooks.py",
+    "`update` reads the sources again": f"{SYSTEM}/cli/test_update.py",
+    "It reads Markdown, PDF, HTML, office files, epub, mail and code": f"{SYSTEM}/extract",
+    "are undone byte for byte": f"{SYSTEM}/repair/test_undo.py",
+    "every file, row and index entry against the others": f"{SYSTEM}/verify/test_levels.py",
+    "restores deleted or damaged chunk files": f"{SYSTEM}/repair/test_repair.py",
+    "writes questions that a chunk answers, and summaries": f"{SYSTEM}/enrich",
+    "answers as of a commit": f"{SYSTEM}/past",
+    "JSON lines, a row a chunk": f"{SYSTEM}/exchange",
+    "vectors can be carried along": f"{SYSTEM}/cli/test_embeddings.py",
+    "Claude, Cursor, VS Code and others ask over MCP": f"{SYSTEM}/server/test_agents.py",
+    "answers programs, agents and browsers: HTTP with JSON": f"{SYSTEM}/server/test_http.py",
+    "`filestore tui` opens a screen over the store": "tests/tui/test_terminal.py",
+    "is sent to allowed services alone": f"{SYSTEM}/embed/test_key_stays_home.py",
+    "When the model is missing, keywords answer": f"{SYSTEM}/embed",
+    "# As a library": f"{SYSTEM}/test_library.py",
 }
-"""Words of the README to the tests that hold them."""
+"""Words of the README and the pages to the tests that hold them."""
 
 
 @pytest.fixture
@@ -72,9 +72,10 @@ def test_every_room_is_tried_from_end_to_end(places: set[str]) -> None:
 
 
 def test_every_promise_is_tried_from_end_to_end(places: set[str]) -> None:
-    """What the README promises is tried in the ordinary run."""
-    readme = (ROOT / "README.md").read_text("utf-8")
-    assert [words for words in PROMISES if words not in readme] == []
+    """What the README and the pages promise is tried in the ordinary run."""
+    paths = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+    pages = " ".join(" ".join(path.read_text("utf-8").split()) for path in paths)
+    assert [words for words in PROMISES if words not in pages] == []
     assert {words: place for words, place in PROMISES.items() if place not in places} == {}
 
 

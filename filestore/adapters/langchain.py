@@ -104,7 +104,7 @@ class FilestoreVectorStore(VectorStore):
             into: The folder below `chunked/` that documents are written to.
             mode: How it searches: ``vector`` gives the nearest `k`, ``hybrid`` the best of vectors
                 and keywords, and nothing that has nothing to do with the question.
-            embedding: None: the store has its own model; see ADAPTERS.md.
+            embedding: None: the store has its own model; see docs/adapters.md.
             configuration: The folder of the user's settings; None for the usual one.
 
         Raises:

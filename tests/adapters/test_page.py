@@ -1,4 +1,4 @@
-"""ADAPTERS.md is true: each of its scripts prints what stands below it."""
+"""docs/adapters.md is true: each of its scripts prints what stands below it."""
 
 import importlib.util
 import os
@@ -15,7 +15,7 @@ from filestore.core.errors import PACKAGES, imported_name
 from tests.test_docs import Block, blocks
 
 SCRIPTS: Final = list(
-    zip(blocks("ADAPTERS.md", "python"), blocks("ADAPTERS.md", "text"), strict=True)
+    zip(blocks("docs/adapters.md", "python"), blocks("docs/adapters.md", "text"), strict=True)
 )
 
 

@@ -69,7 +69,7 @@ def require_confirmed(address: Address, *, token: bool, insecure: bool) -> None:
         raise RefusedError(
             f"{address.host} is no address of this machine alone: others could reach the store, and"
             " what they send is not encrypted",
-            remedy="better: a reverse proxy with TLS and --name, see REMOTE.md, or ssh -L;"
+            remedy="better: a reverse proxy with TLS and --name, see docs/server.md, or ssh -L;"
             " to confirm: --insecure",
         )
     if not token:
