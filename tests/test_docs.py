@@ -19,6 +19,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from filestore import chunking, extract
+from filestore._version import __version__
 from filestore.catalog import _schema
 from filestore.chunks import chunk_file, frontmatter, resource_record
 from filestore.cli import _parser
@@ -427,11 +428,16 @@ def test_contributing_places_every_module() -> None:
     assert {name for name in modules if not re.search(rf"`{name}(\.py)?`", text)} == set()
 
 
-def test_changelog_starts_with_what_is_unreleased() -> None:
-    """The changelog's first section is Unreleased, and something is in it."""
-    title, _, section = text_of("CHANGELOG.md").partition("\n## ")[2].partition("\n")
-    assert title == "Unreleased"
+def test_changelog_starts_with_what_is_newest() -> None:
+    """Its first section is Unreleased or this version, and something is in it; every other one
+    is called by a version, newest first."""
+    headings = re.findall(r"^## (\S+)", text_of("CHANGELOG.md"), re.MULTILINE)
+    section = text_of("CHANGELOG.md").partition("\n## ")[2].partition("\n## ")[0]
     assert "\n- " in section
+    versions = headings[headings[0] == "Unreleased" :]
+    assert versions[0] == __version__
+    numbers = [tuple(map(int, version.split("."))) for version in versions]
+    assert numbers == sorted(numbers, reverse=True)
 
 
 def _texts_a_person_reads() -> list[Path]:
