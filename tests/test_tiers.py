@@ -48,7 +48,7 @@ PROMISES: Final = {
     "`filestore tui` opens a screen over the store": "tests/tui/test_terminal.py",
     "is sent to allowed services alone": f"{SYSTEM}/embed/test_key_stays_home.py",
     "When the model is missing, keywords answer": f"{SYSTEM}/embed",
-    "# As a library": f"{SYSTEM}/test_library.py",
+    "from Python, as a library": f"{SYSTEM}/test_library.py",
 }
 """Words of the README and the pages to the tests that hold them."""
 
