@@ -2,13 +2,18 @@
 
 import re
 import time
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from filestore.browse import read_blocks
+from tests.unit.tui.formatting.test_chunks import about
 from tui.formatting import plain
+from tui.formatting.chunks import FIRST_PART
+from tui.views.context import Target
+from tui.views.prepared import prepared_file
 from tui.views.rendered import rendered
 from tui.widgets.drawing import cells
 
@@ -102,6 +107,37 @@ def test_a_text_made_to_take_long_does_not(hostile):
     begun = time.process_time()
     assert "the end" in "".join(drawn(f"{hostile} the end", 200_000))
     assert time.process_time() - begun < 2
+
+
+def prepared(text, width=60, **target):
+    """A document of this text, made ready for the screen."""
+    note = about(path="a.md", kind="document", body=text, raw=text)
+    store = SimpleNamespace(about_file=lambda _: note)
+    return prepared_file(store, Target(path="a.md", **target), lambda _: "", "text", width)
+
+
+@pytest.mark.parametrize(
+    "repeated",
+    ["# a\n", "a\n===\n", "- a\n", "1. a\n", "|a|b|\n|-|-|\n", "a\n\n", "[a]: b\n", "`a`&lt;\n"],
+)
+def test_a_document_of_one_thing_is_soon_ready(repeated):
+    """Blocks, lines and the outline take as long as the text is, whatever it repeats."""
+    begun = time.process_time()
+    assert prepared(repeated * (FIRST_PART // len(repeated))).lines
+    assert time.process_time() - begun < 10
+
+
+@given(st.lists(WORDS, max_size=25), st.integers(20, 90), st.integers(1, 40))
+def test_the_outline_leads_to_the_headings(parts, width, wanted):
+    """A heading, and the line that is asked for, are where the first span of that line is."""
+    text = "".join(part.format(number) for number, part in enumerate(parts))
+    found = prepared(text, width, top=wanted)
+    firsts = [max((span.line for span in line), default=0) for line in found.lines]
+    headings = [one for one in read_blocks(text) if one.kind == "heading"]
+    assert [title for _, title, _ in found.outline] == [one.title for one in headings]
+    lines = [at for _, _, at in found.outline] + [found.top]
+    for at, line in zip(lines, [*(one.line for one in headings), wanted], strict=True):
+        assert at == next((n for n, last in enumerate(firsts) if last >= line), 0)
 
 
 def test_a_table_keeps_to_its_width():

@@ -1,7 +1,9 @@
 """What Browse reads of a file or a resource, made ready for the screen in the reading thread."""
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -64,12 +66,13 @@ def prepared_file(
     found = read_blocks(texts.first_part(text), first=first or 1)
     line = heading_line(found, target.heading) if target.heading else target.top
     lines = rendered(found, width)
+    reached = _reached(lines)
     return Prepared(
         about=about,
         part=part,
         lines=[*lines, *texts.hidden_lines(text)],
-        outline=_outline(found, lines),
-        top=_line_at(lines, line),
+        outline=_outline(found, reached),
+        top=_line_at(reached, line),
     )
 
 
@@ -92,7 +95,8 @@ def prepared_resource(
         drawn = rendered(own, width)
         begun.append((len(lines), piece.path))
         lines.append(texts.rule_line(piece.path, width))
-        outline += [(level, title, at + len(lines)) for level, title, at in _outline(own, drawn)]
+        headings = _outline(own, _reached(drawn))
+        outline += [(level, title, at + len(lines)) for level, title, at in headings]
         lines += [*drawn, ()]
     more = [texts.left_line(left)] if left else []
     return Prepared(
@@ -104,21 +108,20 @@ def prepared_resource(
     )
 
 
-def _outline(found: Sequence["Block"], lines: Sequence[Line]) -> tuple[tuple[int, str, int], ...]:
+def _outline(found: Sequence["Block"], reached: Sequence[int]) -> tuple[tuple[int, str, int], ...]:
     headings = [one for one in found if one.kind == "heading"]
-    return tuple((one.level, one.title, _line_at(lines, one.line)) for one in headings)
+    return tuple((one.level, one.title, _line_at(reached, one.line)) for one in headings)
 
 
-def _line_at(lines: Sequence[Line], wanted: int) -> int:
+def _reached(lines: Sequence[Line]) -> list[int]:
+    """Of each line that is shown the last line of the file that is shown by then."""
+    return list(accumulate((max((span.line for span in one), default=0) for one in lines), max))
+
+
+def _line_at(reached: Sequence[int], wanted: int) -> int:
     """The first line that shows a line of the file, or what follows it; 0 for none."""
-    return next(
-        (
-            number
-            for number, spans in enumerate(lines if wanted else ())
-            if any(span.line >= wanted for span in spans)
-        ),
-        0,
-    )
+    at = bisect_left(reached, wanted)
+    return at if at < len(reached) else 0
 
 
 def text_of(about: "About", part: int | None) -> str:
