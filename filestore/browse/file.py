@@ -15,7 +15,7 @@ from filestore.browse.rows import documents_of
 from filestore.catalog import SOME_TIME, Catalog, CatalogPages, FileRow
 from filestore.chunking import Section
 from filestore.chunks import chunk_file, frontmatter, kept, resource_record
-from filestore.chunks.kept import DocumentDamagedError, interpret_chunk
+from filestore.chunks.kept import DocumentDamagedError
 from filestore.chunks.layout import Layout, look_at, observe_entry
 from filestore.chunks.observation import (
     INDEXED,
@@ -501,14 +501,12 @@ def pieces(
     rows.sort(key=lambda row: chunk_file.sort_key(row.position, row.path))
     found: list[Observation] = []
     size = 0
-    for row in rows:
+    for seen in look_at(places, [row.path for row in rows], layout):
+        if isinstance(seen, Observation):
+            found.append(seen)
+            size += len(seen.data)
         if size > most:
             break
-        for seen in look_at(places, [row.path], layout):
-            if isinstance(seen, Observation):
-                interpret_chunk(seen)
-                found.append(seen)
-                size += len(seen.data)
     known = [
         (places.tree.store_path(seen.path), seen.data, seen.chunk)
         for seen in found
@@ -548,7 +546,6 @@ def reconstruct_resource(
         if not isinstance(look, Observation):
             problems.append(f"{places.tree.store_path(look[0])}: {look[1].strerror or look[1]}")
             continue
-        interpret_chunk(look)
         if look.chunk is not None and is_shut_text(places, look.chunk, look.path):
             continue
         if look.chunk is None:

@@ -112,6 +112,18 @@ def test_what_lacks_is_said(either: Any, manual: Any) -> None:
     assert f"chunked/{second}: left out, malformed-frontmatter" in warnings
 
 
+def test_a_link_in_the_place_of_a_chunk_is_named(either: Any, manual: Any) -> None:
+    """Nothing is read through it, and it is not taken for an empty chunk."""
+    either.write("note.md", manual(["preface", "pears"]))
+    either("add", "note.md")
+    first = either.chunks("note.md")[0]
+    (either.chunked / first).unlink()
+    (either.chunked / first).symlink_to("/etc/hostname")
+    report = either.json("reconstruct", "note.md")
+    assert report["text"].startswith("## About pears")
+    assert f"chunked/{first}: left out, symlink" in report["warnings"]
+
+
 def test_what_is_withheld_is_said(either: Any, manual: Any) -> None:
     """A broken chunk is missed in the text also once a sync has withheld it."""
     either.write("note.md", manual(["preface", "pears", "plums"]))
