@@ -26,7 +26,6 @@ from filestore.core.caller import Caller
 from filestore.core.errors import FilestoreError
 from filestore.fs.disk import Closing
 from filestore.server import wire
-from filestore.store.threads import BusyError
 
 if TYPE_CHECKING:
     from filestore.server.stores import ServedStore
@@ -284,8 +283,8 @@ class Listener(Closing):
 
     def _serve(self, connection: socket.socket, served: "ServedStore") -> None:
         try:
-            # A client that went away, or sends no valid request, gets nothing.
-            with contextlib.suppress(OSError, BadRequestError, BusyError):
+            # Who went away, sends no valid request, or asks a store that cannot open gets nothing.
+            with contextlib.suppress(OSError, FilestoreError):
                 data = connection.getsockopt(
                     socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size
                 )
@@ -301,7 +300,9 @@ class Listener(Closing):
                     while not wait([future], timeout=_BEAT_S).done:
                         connection.sendall(wire.BEAT)
                 except OSError:
-                    future.cancel()
+                    if not future.cancel():
+                        # It writes to streams of its own for as long as this listens.
+                        wait([future])
                     raise
                 reply = None if future.cancelled() or future.exception() else future.result()
                 connection.sendall(wire.DECLINED if reply is None else reply.framed())

@@ -612,6 +612,28 @@ def test_of_two_servers_the_second_takes_over(place: Path, monkeypatch: pytest.M
     assert not (place / ".sidecar" / wire.NAME).exists()
 
 
+def test_a_command_that_runs_is_done_when_the_server_ends(place: Path) -> None:
+    """Also one whose client went away: nothing is written once the server's streams are back."""
+    begun, may_end, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def run_slowly(*_: object) -> None:
+        begun.set()
+        may_end.wait(TIMEOUT_S)
+        ended.set()
+
+    with Stores.open([str(place)], Access()) as stores:
+        listener = Listener(stores, run_slowly)
+        folder = os.open(listener.sidecars[0], os.O_RDONLY)
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(f"/proc/self/fd/{folder}/{wire.NAME}")
+            client.sendall(wire.request(folder=str(place), columns=80, words=SEARCH))
+            assert begun.wait(TIMEOUT_S)
+        os.close(folder)
+        threading.Timer(0.3, may_end.set).start()
+        listener.close()
+        assert ended.is_set()
+
+
 def test_a_sidecar_elsewhere_with_a_long_path(
     run: Run, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
