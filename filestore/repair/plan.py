@@ -128,9 +128,8 @@ class Policy(Struct, frozen=True, kw_only=True):
 
     def concerns(self, finding: Finding) -> bool:
         """Whether a finding is to be repaired at all."""
-        named = {*self.ours, *self.theirs, *self.remove, *dict(self.hunks)}
-        if named and not (self.only or self.paths):
-            return finding.path in named
+        if self.named and not (self.only or self.paths):
+            return finding.path in self.named
         if self.only and finding.code not in self.only:
             return False
         if finding.code == "mass-missing" and any(
@@ -138,6 +137,16 @@ class Policy(Struct, frozen=True, kw_only=True):
         ):
             return True
         return any(self.names(path) for path in (finding.path, finding.other) if path)
+
+    @property
+    def sided(self) -> tuple[StorePath, ...]:
+        """Files of which a side is chosen."""
+        return (*self.ours, *self.theirs, *dict(self.hunks))
+
+    @property
+    def named(self) -> tuple[StorePath, ...]:
+        """Files about which something is chosen."""
+        return (*self.sided, *self.remove)
 
     def sides(self, path: StorePath) -> tuple[Side, ...]:
         """What was chosen in git's conflict in a file: one side for all its hunks, or one each."""

@@ -196,9 +196,7 @@ def plan(
     seen = SeenFiles()
     checked = run.verified(parts, level, None, on_progress, seen=seen)
     # A person lives with what is accepted, unless they name it now.
-    is_named = bool(
-        policy.only or policy.paths or policy.ours or policy.theirs or policy.remove or policy.hunks
-    )
+    is_named = bool(policy.only or policy.paths or policy.named)
     accepted = parts.settings.accepted if not is_named else {}
     found = [
         one for one in checked.findings if one.safe or one.path not in accepted.get(one.code, ())
@@ -227,7 +225,7 @@ def _unmerged(places: Places, policy: Policy, known: Container[StorePath]) -> li
     """Named files that git has as unmerged: a look at stats does not always tell."""
     return [
         Finding(code="conflict-markers", path=path, detail=why_excluded("", UNMERGED))
-        for path in dict.fromkeys((*policy.ours, *policy.theirs, *dict(policy.hunks)))
+        for path in dict.fromkeys(policy.sided)
         if path not in known and repository.staged(places.root, path) is not None
     ]
 
@@ -238,7 +236,7 @@ def _check_paths(
     conflicts = {places.tree.store_path(one.path): one for one in catalog.conflicts()}
     waiting = {finding.path for finding in findings if finding.code == "ingest-conflict"}
     marked = {finding.path for finding in findings if finding.code == "conflict-markers"}
-    for path in (*policy.ours, *policy.theirs, *dict(policy.hunks)):
+    for path in policy.sided:
         if path in marked:
             continue
         if path in conflicts and path not in waiting:
