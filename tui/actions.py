@@ -366,12 +366,9 @@ ACTIONS: Final[tuple[Action, ...]] = (
     _browse("neighbours", "b", "neighbours",
         "show the nearest texts with their cosine; enter goes there",
         lambda now: f"similar {_place(now)}", refusal=no_file, footer=45),
-    _browse("family", "c", "tree",
+    _browse("family", "c", "family",
         "show the summaries above a file and what a summary was made from; enter goes there",
         about, refusal=no_file),
-    _browse("summaries", "S", "summaries",
-        "browse the tree of summaries in place of the files, and back",
-        about, footer=42),
     _browse("map", "m", "map",
         "show the map of the vectors, coloured by folder, and back; arrows go to the next text in "
         "their direction, enter opens it",
