@@ -167,12 +167,6 @@ class Document(Struct, frozen=True):
     """The id of its first file."""
 
 
-class Node(Struct, frozen=True):
-    """The key of a file in the tree of summaries, whose way is what leads to it there."""
-
-    path: str
-
-
 class Members(list[Any]):
     """Keys that more are added to at the end alone; their places are worked out when asked for."""
 

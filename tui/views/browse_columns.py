@@ -19,8 +19,8 @@ from filestore.browse import DocumentFiles, InspectedStore, Row, natural_key
 from tui.formatting import Line, line
 from tui.formatting import rows as texts
 from tui.formatting.rows import folder_above, is_folder, own_name
-from tui.state.rows import Document, Node, Pending, TreeRows, Way
-from tui.views.browse_rows import Below, TreeList, marked_line, rows_below
+from tui.state.rows import Document, Pending, TreeRows, Way
+from tui.views.browse_rows import Below, Node, TreeList, marked_line, rows_below
 from tui.views.context import Target, ViewContext
 from tui.widgets.rows import VirtualRows
 

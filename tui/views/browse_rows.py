@@ -19,7 +19,7 @@ from textual.widgets import Input
 from filestore import UsageError
 from filestore.browse import DocumentFiles, InspectedStore
 from tui.formatting import Line, Span, count, span
-from tui.state.rows import Node, TreeRows, Way
+from tui.state.rows import TreeRows, Way
 from tui.views.context import ViewContext
 from tui.widgets.bars import Caption
 from tui.widgets.rows import MOST_MARKED, VirtualRows
@@ -33,6 +33,12 @@ FILTER_S: Final = 0.06
 
 Below = Sequence["int | DocumentFiles | Row"]
 """What the store has below a resource, its summaries first, or below one of these."""
+
+
+class Node(Struct, frozen=True):
+    """The key of a file in the tree of summaries, whose way is what leads to it there."""
+
+    path: str
 
 
 class Located(Struct, frozen=True, kw_only=True):

@@ -15,9 +15,9 @@ from textual.widgets import Input
 from filestore import FilestoreError
 from tui.formatting import rows as texts
 from tui.formatting.rows import is_folder, way_of
-from tui.state.rows import Document, Node, Way
+from tui.state.rows import Document, Way
 from tui.views.browse_columns import ResourceRows
-from tui.views.browse_rows import Located, Renewed, located, matches, renewed
+from tui.views.browse_rows import Located, Node, Renewed, located, matches, renewed
 from tui.views.context import Target, ViewContext
 
 if TYPE_CHECKING:
@@ -139,10 +139,10 @@ class BrowseTree(ResourceRows):
             if not self.model.is_filtered:
                 self.model.open_each([way[:end] for end in range(1, len(way))])
             if (found.file or found.way) and self.model.open(way) and not self.model.is_filtered:
-                for below, path in zip(found.below, (*found.way, ""), strict=False):
+                for below, step in zip(found.below, (*found.way, ""), strict=False):
                     self.model.open(way)
                     self.model.take(way, self._keys(way, below))
-                    way = (*way, Node(path)) if path else way
+                    way = (*way, Node(step)) if step else way
             self.rows.changed()
             if self.model.is_filtered or not found.way:
                 way = self._way_to(found.resource, found.file)
