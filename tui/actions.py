@@ -324,6 +324,8 @@ ACTIONS: Final[tuple[Action, ...]] = (
     _everywhere("previous_part", "shift+tab", "previous part", "go to the previous part", _MOVES),
     _everywhere("back", "escape", "back",
         "leave one level: the marks, the filter, the search, the panel", _MOVES),
+    _everywhere("stores", "ctrl+s", "stores", "leave this store for one that was opened before",
+        "another store is another command: filestore tui --store DIR"),
     _everywhere("suspend", "ctrl+z", "suspend", "go to the shell; its 'fg' comes back",
         "it only leaves the screen"),
     _everywhere("quit", "q ctrl+q", "quit", "quit; asks first while a task is running",
