@@ -288,7 +288,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "type a command; a number goes to the file of that vector id",
         "what is typed is a command line itself"),
     _everywhere("edit", "e", "edit",
-        "open the file in $VISUAL or $EDITOR, at the line that is meant; then look at it again",
+        "open the file in $VISUAL or $EDITOR, at the line in view; then check it again",
         "your editor is a command of its own; 'filestore sync' indexes what it changed",
         refusal=lambda now: no_file(now) or now.read_only, footer=60),
     _everywhere("sync", "i", "sync",

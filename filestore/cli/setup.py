@@ -228,7 +228,7 @@ def _print_reach(root: str, reaches: "Reaches", line: Callable[[str], None]) -> 
     if reaches.conventions is not None:
         digest = reaches.conventions.reach.rpartition(":")[2][:_DIGITS]
         path = shown_path(reaches.conventions.path)
-        line(f"programs that write may be told the conventions in {path} ({digest}), as they are:")
+        line(f"programs that write may read the conventions in {path} ({digest}), as is:")
         for text in reaches.conventions.text.splitlines():
             line(f"    {safe_text(text)}")
     if reaches.opened:
