@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 from msgspec.structs import replace
 
 from filestore.cli import EXIT_PARTIAL, _context, _output
+from filestore.core import terminal
 from filestore.core.caller import absolute, other_caller, working_folder
 from filestore.core.errors import UsageError
 from filestore.core.safe_text import shown_path, timestamp
@@ -280,13 +281,8 @@ def _relative_to_here(answer: "Found") -> "Callable[[Hit, str], str]":
 def print_words(answer: "Found") -> None:
     """Print hits for a person: document and place, where in it, and the passage, matches marked."""
     relative = _relative_to_here(answer)
-    try:
-        columns = os.get_terminal_size(sys.stdout.fileno()).columns
-    except (OSError, ValueError):
-        columns = _WIDTH
-    if caller := other_caller():
-        columns = caller.columns or _WIDTH
-    columns = max(20, columns)
+    caller = other_caller()
+    columns = max(20, (caller.columns if caller else terminal.columns()) or _WIDTH)
     if heading := heading_of(answer):
         _output.line(heading)
     for number, hit in enumerate(answer.hits or answer.nearest):

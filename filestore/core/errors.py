@@ -41,7 +41,7 @@ class FilestoreError(Exception):
 
     @property
     def remedy_lines(self) -> list[str]:
-        """The remedy as it stands below a message: only a command is something to try."""
+        """The remedy as printed below a message: only a command is something to try."""
         command, rest = way_out(self.remedy)
         if not command:
             return rest.splitlines()

@@ -16,6 +16,7 @@ import stat
 import sys
 
 from filestore._version import __version__
+from filestore.core import terminal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -266,7 +267,7 @@ def _ask(sidecar: str, here: str, words: list[str]) -> Reply | None:
             peer = connection.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)
             if int.from_bytes(peer[4:8], sys.byteorder) != os.geteuid():
                 return None
-            connection.sendall(request(folder=here, columns=_columns(), words=words))
+            connection.sendall(request(folder=here, columns=terminal.columns(), words=words))
             return _received(connection)
         finally:
             connection.close()
@@ -274,16 +275,6 @@ def _ask(sidecar: str, here: str, words: list[str]) -> Reply | None:
         return None
     finally:
         os.close(folder)
-
-
-def _columns() -> int:
-    """The width of the terminal; 0 where standard output is none."""
-    if not sys.stdout.isatty():
-        return 0
-    try:
-        return max(1, os.get_terminal_size(sys.stdout.fileno()).columns)
-    except (OSError, ValueError):
-        return 80
 
 
 def _received(connection: Any) -> Reply | None:

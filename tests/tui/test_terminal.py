@@ -414,7 +414,7 @@ def test_where_nothing_can_be_shown_a_sentence_says_why(
     with Terminal(shell, str(tmp_path)) as terminal:
         seen = terminal.until("ENDED")
         assert words in seen
-        assert "try: " in seen
+        assert "\n  " in seen
 
 
 def _inspect(folder: Path, *options: str) -> Terminal:

@@ -158,7 +158,7 @@ def test_rules_that_cannot_be_followed_fail_with_each(either: Any) -> None:
     assert all(".filestoreignore" in entry["error"] for entry in report["failed"])
     done = either("add", "locked", "shelf", "--each", code=5)
     assert "failed locked: cannot follow the ignore rules" in done.stderr
-    assert "  try: " in done.stderr
+    assert "\n  " in done.stderr
     assert either.found("secret") == []
 
 

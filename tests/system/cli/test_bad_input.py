@@ -38,7 +38,7 @@ def assert_said(done: Any, code: int, *words: str) -> None:
     assert "Traceback" not in done.stderr
     for word in words:
         assert word in done.stderr, done.stderr
-    assert "try: " in done.stderr or "--help" in done.stderr
+    assert "\n  " in done.stderr or "--help" in done.stderr
 
 
 def no_leftovers(folder: Path) -> bool:
