@@ -17,6 +17,6 @@ def width() -> int:
 
 
 def filled(line: str, width: int, *, indent: int = 0) -> list[str]:
-    """A line, broken where it is too wide; of a list, the rest stands below its second column."""
+    """A line, broken where it is too wide; of a list, the rest goes below its second column."""
     below = " " * (indent if width >= 2 * indent else 4)
     return textwrap.wrap(line, width, subsequent_indent=below, break_on_hyphens=False)
