@@ -2,15 +2,26 @@
 
 import os
 import sys
+from collections.abc import Sequence
 from typing import Annotated, Final
+
+from msgspec import Struct
 
 from filestore.cli import _output, _parser
 from filestore.cli._overview import SYNONYMS, overview
 from filestore.core.errors import UsageError
+from filestore.core.schema import JsonObject
 from filestore.core.spelling import did_you_mean
 from filestore.server.operations import COMMANDS, CommonOptions, argument
 
 _HELP: Final = "filestore help"
+
+
+class HelpText(JsonObject, Struct, frozen=True):
+    """What `help` prints."""
+
+    text: str
+    """The help, as it is printed without `--json`."""
 
 
 class Help(CommonOptions, frozen=True, kw_only=True):
@@ -36,25 +47,30 @@ def run_help(options: Help) -> int:
 
     Example: filestore help repair
     """
-    if not options.about:
-        sys.stdout.write(overview())
-        return 0
-    name, *action = options.about
+    text = _text_on(options.about)
+    if options.json:
+        _output.write_json(HelpText(text).to_dict())
+    else:
+        sys.stdout.write(text)
+    return 0
+
+
+def _text_on(about: Sequence[str]) -> str:
+    if not about:
+        return overview()
+    name, *action = about
     found = pages()
     name = name if name in found else SYNONYMS.get(name, name)
     if name in COMMANDS:
-        sys.stdout.write(_parser.command_parser(name).of_action(action).format_help())
-        return 0
+        return _parser.command_parser(name).of_action(action).format_help()
     from filestore.core.codes import CODES
 
     if action:
         raise UsageError(f"no command {name!r}{did_you_mean(name, COMMANDS)}", remedy=_HELP)
     if name in CODES:
-        _output.line(f"{name}: {CODES[name].repair}")
-        return 0
+        return f"{name}: {CODES[name].repair}\n"
     if name not in found:
         known = (*COMMANDS, *found, *CODES)
         raise UsageError(f"no help on {name!r}{did_you_mean(name, known)}", remedy=_HELP)
     with open(found[name], encoding="utf-8") as page:
-        sys.stdout.write(page.read())
-    return 0
+        return page.read()
