@@ -469,6 +469,11 @@ def _rich_bar() -> Any:
     )
 
 
+def is_terminal() -> bool:
+    """Whether a person can be asked, and sees the question."""
+    return sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()
+
+
 def ask(words: str) -> None:
     """Say what is to happen, and ask on the terminal; without one --yes is needed.
 
