@@ -395,8 +395,6 @@ def taken(
     detail += f" in lines {where}" if where else "" if then else "; the file goes"
     if then is not None and then.state not in (INDEXED, RECORD):
         detail += f"; then left out as {then.state}"
-    if staged is not None:
-        detail += "; then 'git add' it"
     return Step(
         kind=take_kind(sides),
         path=path,
