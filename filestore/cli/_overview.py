@@ -1,10 +1,10 @@
 """Every command on one screen, and what is here."""
 
-import os
 from typing import Final
 
 from filestore.cli._width import filled, width
 from filestore.config import layout
+from filestore.core.caller import working_folder
 from filestore.server.operations import COMMANDS
 
 GROUPS: Final = {
@@ -77,7 +77,8 @@ SYNONYMS: Final = {
     "view": "show",
 }
 """What other programs call a command."""
-_FIRST: Final = ("init --in-place", "search WORDS", "status", "tui", "help")
+_FIRST: Final = ("search WORDS", "status", "sync", "tui", "help")
+_WITHOUT_A_STORE: Final = ("init", "init --in-place FOLDER", "demo", "tui", "help start")
 _PAGES: Final = "start, search, meaning, agents, git, chunks, drift, exit-codes …"
 _USAGE: Final = "usage: filestore [--store DIR] [--json] [--version] COMMAND …"
 _DESCRIPTION: Final = "Knowledge as Markdown files that people edit, and an index that follows."
@@ -100,7 +101,7 @@ def overview() -> str:
 def welcome() -> str:
     """What is here, and the commands to begin with."""
     try:
-        here = f"The store is {layout.find_root(os.curdir)}."
+        here, first = f"The store is {layout.find_root(working_folder())}.", _FIRST
     except layout.NoStoreError as error:
-        here = f"{error.message[:1].upper()}{error.message[1:]}."
-    return "\n".join([here, "", *(f"  filestore {words}" for words in _FIRST), ""])
+        here, first = f"{error.message[:1].upper()}{error.message[1:]}.", _WITHOUT_A_STORE
+    return "\n".join([here, "", *(f"  filestore {words}" for words in first), ""])
