@@ -3,7 +3,7 @@
 import textwrap
 from typing import Final
 
-from filestore.core import terminal
+from filestore.server import wire
 
 _COLUMNS: Final = 78
 _NARROWEST: Final = 40
@@ -12,7 +12,7 @@ _WIDEST: Final = 100
 
 def width() -> int:
     """The columns that help is written in: those of the terminal, from 40 to 100."""
-    found = terminal.columns()
+    found = wire.columns()
     return min(max(found - 2, _NARROWEST), _WIDEST) if found else _COLUMNS
 
 

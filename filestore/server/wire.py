@@ -16,7 +16,6 @@ import stat
 import sys
 
 from filestore._version import __version__
-from filestore.core import terminal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -267,7 +266,7 @@ def _ask(sidecar: str, here: str, words: list[str]) -> Reply | None:
             peer = connection.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)
             if int.from_bytes(peer[4:8], sys.byteorder) != os.geteuid():
                 return None
-            connection.sendall(request(folder=here, columns=terminal.columns(), words=words))
+            connection.sendall(request(folder=here, columns=columns(), words=words))
             return _received(connection)
         finally:
             connection.close()
@@ -275,6 +274,24 @@ def _ask(sidecar: str, here: str, words: list[str]) -> Reply | None:
         return None
     finally:
         os.close(folder)
+
+
+def columns() -> int:
+    """The width of the terminal in columns; 0 where standard output is none.
+
+    One that does not know its width, as some serial lines, has that of the variable COLUMNS, else
+    80.
+    """
+    if not sys.stdout.isatty():
+        return 0
+    try:
+        found = os.get_terminal_size(sys.stdout.fileno()).columns
+    except (OSError, ValueError):
+        found = 0
+    named = os.environ.get("COLUMNS", "")
+    if not found and named.isdecimal() and len(named) < 6:
+        found = int(named)
+    return found or 80
 
 
 def _received(connection: Any) -> Reply | None:

@@ -10,9 +10,9 @@ import pytest
 
 from filestore.cli import _parser, help
 from filestore.cli._overview import GROUPS, SYNONYMS, overview
-from filestore.core import terminal
 from filestore.core.codes import CODES
 from filestore.core.errors import UsageError
+from filestore.server import wire
 from filestore.server.operations import COMMANDS
 
 Run = Callable[..., Any]
@@ -40,7 +40,7 @@ def test_the_overview_has_every_command_in_one_group() -> None:
 def test_help_is_as_wide_as_the_terminal(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """From 40 columns to 100, and nothing of it is lost."""
     wide = overview().split()
-    monkeypatch.setattr(terminal, "columns", lambda: columns)
+    monkeypatch.setattr(wire, "columns", lambda: columns)
     assert max(map(len, overview().splitlines())) <= max(40, min(100, columns))
     assert sorted(overview().split()) == sorted(wide)
     for command in COMMANDS:
