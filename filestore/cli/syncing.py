@@ -180,7 +180,8 @@ def _tell(event: "watch.Event", *, as_json: bool) -> None:
             line = watch.Line(
                 event="failed", error=error.message, detail=error.detail, remedy=error.remedy
             )
-            words = f"failed: {error.in_one_line}"
+            remedy = f" (try: {error.remedy})" if error.remedy else ""
+            words = f"failed: {error.message}{remedy}"
     _say(line, words, as_json=as_json)
 
 

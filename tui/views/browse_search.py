@@ -124,11 +124,19 @@ class BrowseSearch(Vertical):
         """Whether an answer is awaited."""
         return self._question is not None
 
-    def begin(self) -> None:
-        """Let a query be typed; what was typed before is there to be changed."""
+    def begin(self, kind: str = "") -> None:
+        """Let a query be typed; what was typed before is there to be changed.
+
+        Args:
+            kind: The word that keeps a new query to one kind of file; "" for all.
+        """
         self.display = True
         self.screen.set_focus(self.input)
-        self.input.select_all()
+        if kind and self.input.value.strip() in ("", *texts.KINDS):
+            self.input.value = f"{kind} "
+            self.input.cursor_position = len(self.input.value)
+        else:
+            self.input.select_all()
 
     def ask_for(self, query: str) -> None:
         """Search for this, as if it had been typed here."""
