@@ -128,8 +128,8 @@ class Policy(Struct, frozen=True, kw_only=True):
 
     def concerns(self, finding: Finding) -> bool:
         """Whether a finding is to be repaired at all."""
-        if self.named and not (self.only or self.paths):
-            return finding.path in self.named
+        if (named := self.named) and not (self.only or self.paths):
+            return finding.path in named
         if self.only and finding.code not in self.only:
             return False
         if finding.code == "mass-missing" and any(

@@ -217,7 +217,7 @@ class Listener(Closing):
         return [os.path.dirname(place.path) for place, _ in self._places.values()]
 
     def close(self) -> None:
-        """Take no more commands; waiting ones run by themselves."""
+        """Take no more commands; waiting ones run by themselves, and one that runs ends first."""
         with self._lock:
             if self._is_closing:
                 return
