@@ -25,11 +25,17 @@ def run(options: "Options") -> int:
     import os
     import sys
 
+    from msgspec.structs import replace
+
     from tui.app.inspector import Inspector
     from tui.workers.faults import InspectorFailedError, when_ended, when_uncaught
 
     inspector = Inspector(options)
-    when_uncaught(in_thread=inspector.thread_failed, in_destructor=inspector.keep_fault)
+    # These outlive a store that is left for another one.
+    when_uncaught(
+        in_thread=lambda error: inspector.thread_failed(error),
+        in_destructor=lambda error: inspector.keep_fault(error),
+    )
 
     def force(number: int, is_gone: bool) -> None:
         """End at once; the child processes end with their line. An editor is waited for."""
@@ -41,11 +47,16 @@ def run(options: "Options") -> int:
     # visit very many of them takes longer than a key may wait.
     gc.freeze()
     gc.set_threshold(*_COLLECTED_AFTER)
-    try:
-        inspector.run(mouse=options.mouse)
-    except Exception as error:  # the top of a front end: whatever it is, it is kept
-        inspector.keep_fault(error)
-        inspector.close_screen()
+    while True:
+        try:
+            inspector.run(mouse=options.mouse)
+        except Exception as error:  # the top of a front end: whatever it is, it is kept
+            inspector.keep_fault(error)
+            inspector.close_screen()
+        if inspector.fault or inspector.return_code or not inspector.next_store:
+            break
+        options = replace(options, store=inspector.next_store, page=None, select="")
+        inspector = Inspector(options)
     if inspector.fault:
         failed = InspectorFailedError(inspector.fault)
         sys.stderr.write(failed.trace)

@@ -231,9 +231,7 @@ def duplicates(parts: Parts, above: float, on_progress: OnProgress = ignore) -> 
             found_notes += _vector_notes(parts, catalog)
         except FilestoreError as error:
             near = {}
-            found_notes.append(
-                f"{error.message} (try: {error.remedy}): only equal texts are compared"
-            )
+            found_notes.append(f"{error.in_one_line}: only equal texts are compared")
         groups, seen = [], []
         for members in _groups(owners, near):
             group, looked = _group(parts, catalog, members)

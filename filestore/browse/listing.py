@@ -18,7 +18,15 @@ from msgspec import Struct
 from filestore.browse import rows
 from filestore.browse.name_filter import NameFilter, Names, names_of
 from filestore.browse.rows import Measure, Row
-from filestore.catalog import Catalog, CatalogPages, file_of_text, part_of_text, queries, text_id
+from filestore.catalog import (
+    Catalog,
+    CatalogPages,
+    file_of_text,
+    part_of_text,
+    queries,
+    summaries,
+    text_id,
+)
 from filestore.chunks import kept, reading_order
 from filestore.chunks.observation import RECORD
 from filestore.chunks.reading_order import Ordered
@@ -126,7 +134,8 @@ class Listing(ABC):
     def rows_below(self, resource: str) -> "Sequence[int | DocumentFiles]":
         """The rows below a resource: its files by id, by document if they are of several ones.
 
-        Of a document: its sections, as `sections` knows them.
+        Without its summaries, which `Summaries` has. Of a document: its sections, as `sections`
+        knows them.
         """
 
     def chunks(self, ids: Sequence[int]) -> dict[int, Row]:
@@ -293,8 +302,11 @@ class ChunkListing(Listing):
     def rows_below(self, resource: str) -> "Sequence[int | DocumentFiles]":
         """See `Listing.rows_below`."""
         ids = self.chunk_ids(resource)
-        with self._reading() as (_, pages):
+        with self._reading() as (catalog, pages):
             documents = pages.documents(resource)
+            made = set(summaries.summaries_of(catalog, resource).values())
+        if made:
+            ids = array("q", [one for one in ids if one not in made])
         if not documents:
             return ids
         document_of: dict[int, int] = {}

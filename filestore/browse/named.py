@@ -114,7 +114,7 @@ def _named(places: Places, catalog: Catalog, text: str) -> NamedFiles | None:
             state = "not indexed" if row is None else f"left out of the index ({row.state})"
             raise UnknownPathError(
                 f"{text} is {state}",
-                remedy="filestore sync; 'filestore status' says why a file is left out",
+                remedy="'filestore sync'; 'filestore status' says why a file is left out",
             )
         return NamedFiles(rows=(row,))
     source = _source(places, catalog, text)
@@ -123,7 +123,7 @@ def _named(places: Places, catalog: Catalog, text: str) -> NamedFiles | None:
     rows = rows_of(catalog, source)
     if not rows:
         raise UnknownPathError(
-            f"no chunk of {text} is indexed", remedy="filestore sync; then 'filestore status'"
+            f"no chunk of {text} is indexed", remedy="'filestore sync', then 'filestore status'"
         )
     return NamedFiles(rows=tuple(rows), source=source)
 

@@ -64,7 +64,7 @@ class Row(Struct, frozen=True, kw_only=True):
     """Above it in its document, from the outermost in; of a section those it has itself, too,
     without the title of the document."""
     children: int = 0
-    """Of a resource its chunk files, excluded ones included, or summaries; of a folder the
+    """Of a resource its chunk files, excluded ones and summaries included; of a folder the
     documents below it, of a document its sections, of a summary what it was made from."""
     source: str = ""
     """Of a resource what its record names; of a chunk file its document. Relative to the store
@@ -81,8 +81,6 @@ class Row(Struct, frozen=True, kw_only=True):
     """The code that keeps it out of answers, "" for none."""
     level: int = 0
     """Of a summary: one more than the highest child's; 0 for a text."""
-    stale: int = 0
-    """Of a resource: its summaries that are out of date."""
     state: ChildState = "fresh"
     """Of the file, as a child of the summary above it."""
     why: str = ""

@@ -299,7 +299,7 @@ class Explorer:
         if not ids:
             raise NoVectorError(
                 f"{self._tree.store_path(path)} is not indexed, so it has no vector",
-                remedy="filestore sync; 'filestore status' says why a file is left out",
+                remedy="'filestore sync'; 'filestore status' says why a file is left out",
             )
         keys = catalog.keys_of_vectors(ids)
         vectors, found = self._embeddings().get(

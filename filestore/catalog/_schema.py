@@ -275,7 +275,7 @@ def _check(connection: sqlite3.Connection, *, create: bool) -> None:
         tables -= _tables(added)
     expected = {*tables, "CREATE TABLE sqlite_sequence(name,seq)", None}  # by AUTOINCREMENT
     if {sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master")} != expected:
-        raise sqlite3.DatabaseError("its tables are not those that were made")
+        raise sqlite3.DatabaseError("its tables have another shape")
     connection.execute("PRAGMA synchronous = FULL")
 
 

@@ -4,7 +4,7 @@ Rows come as the files say; what is cyclic or hangs in the air is for the caller
 a child is in step where an indexed file of its path has a text with its key.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
@@ -54,6 +54,14 @@ _LACKS_TEXTS: Final = (
     " AND vectors.key NOT IN (SELECT key FROM children) LIMIT 1"
 )
 """A text that moved is in a summary under its key alone, which takes longer to see."""
+_CHILDREN_OF: Final = (
+    f"SELECT files.path, children.path, children.key FROM files CROSS JOIN children"
+    f" ON {_OF_SUMMARIES} WHERE files.state = '' AND files.path IN ({{}})"
+)
+_KEYS_OF: Final = (
+    "SELECT files.path, vectors.key FROM files LEFT JOIN parts ON parts.file = files.id"
+    " LEFT JOIN vectors ON vectors.id = parts.vector WHERE state = '' AND files.path IN ({})"
+)
 _PARENTS: Final = (
     f"SELECT children.path, files.path FROM children CROSS JOIN files ON {_OF_SUMMARIES}"
     " WHERE files.state = '' AND children.path IN ({})"
@@ -101,6 +109,33 @@ def all_children(catalog: "Catalog") -> Iterator[ChildRow]:
             in_step=bool(in_step),
             is_there=bool(is_there),
         )
+
+
+def children_below(catalog: "Catalog", summaries: Iterable[ChunkPath]) -> list[ChildRow]:
+    """The children of some summaries, and of those below them, by summary and path.
+
+    Takes time in proportion to these alone.
+    """
+    new = list(map(encode_path, summaries))
+    found: list[tuple[bytes, bytes, bytes]] = []
+    seen = set(new)
+    while new:
+        rows = list(catalog.rows_among(_CHILDREN_OF, new))
+        found += rows
+        new = list(dict.fromkeys(path for _, path, _ in rows if path not in seen))
+        seen.update(new)
+    texts = set(catalog.rows_among(_KEYS_OF, dict.fromkeys(path for _, path, _ in found)))
+    there = {path for path, _ in texts}
+    return [
+        ChildRow(
+            summary=decode_path(summary),
+            path=decode_path(path),
+            key=key,
+            in_step=(path, key) in texts,
+            is_there=path in there,
+        )
+        for summary, path, key in sorted(found)
+    ]
 
 
 class Ancestors:
@@ -181,6 +216,16 @@ def resources_of_summaries(catalog: "Catalog") -> dict[ChunkPath, str]:
     return {decode_path(path): resource for path, resource in found}
 
 
+def summaries_of(catalog: "Catalog", resource: str) -> dict[ChunkPath, int]:
+    """The indexed summaries of a resource, and what else of it names children, each with its id."""
+    found = catalog.rows(
+        "SELECT path, id FROM files WHERE resource = ? AND state = '' AND kind <> 'questions' AND"
+        " (kind = 'summary' OR EXISTS (SELECT 1 FROM children WHERE children.file = files.id))",
+        (resource,),
+    )
+    return {decode_path(path): one for path, one in found}
+
+
 def body_keys(catalog: "Catalog", resource: str) -> dict[int, bytes]:
     """File id to the embedding key of the body of every indexed chunk file of a resource."""
     found = catalog.connection.execute(
@@ -234,19 +279,24 @@ def with_stale_questions(catalog: "Catalog") -> set[str]:
     return {resource for (resource,) in found}
 
 
-def texts_in_none(catalog: "Catalog") -> dict[str, int]:
-    """How many texts of each resource that has summaries are below none, each once."""
-    found = catalog.connection.execute(
+def texts_in_none(catalog: "Catalog", resource: str | None = None) -> dict[str, int]:
+    """How many texts of each resource that has summaries, or of one, are below none, each once."""
+    keys = f"SELECT key FROM children JOIN files ON {_OF_SUMMARIES}"
+    which, own = f"SELECT files.resource FROM files JOIN children ON {_OF_SUMMARIES}", ""
+    values = [] if resource is None else [resource, resource]
+    if values:
+        # Only a text that none of its own has is looked for in all.
+        which, own = "?", f" AND vectors.key NOT IN ({keys} WHERE files.resource = ?)"
+    found = catalog.rows(
         "SELECT files.resource, count(DISTINCT vectors.id) FROM files"
         " JOIN parts ON parts.file = files.id"
         " JOIN vectors ON vectors.id = parts.vector"
-        " WHERE files.state = '' AND files.resource IN"
-        f" (SELECT files.resource FROM files JOIN children ON {_OF_SUMMARIES})"
-        f" AND files.kind <> 'summary' AND {BODY}"
-        " AND vectors.key NOT IN"
-        f" (SELECT key FROM children JOIN files ON {_OF_SUMMARIES}) GROUP BY files.resource"
+        f" WHERE files.state = '' AND files.resource IN ({which})"
+        f" AND files.kind <> 'summary' AND {BODY}{own}"
+        f" AND vectors.key NOT IN ({keys}) GROUP BY files.resource",
+        values,
     )
-    return dict(found.fetchall())
+    return dict(found)
 
 
 def bytes_below(catalog: "Catalog", summaries: Sequence[ChunkPath]) -> dict[ChunkPath, int]:

@@ -222,7 +222,7 @@ def pages(numbers: Sequence[int]) -> str:
 
 _DONE: Final = {
     "rebuild-catalog": ("rebuilt the catalog", ""),
-    "salvage": ("rebuilt the embeddings from those that are sound", ""),
+    "salvage": ("rebuilt the embeddings from the sound ones", ""),
     "index": ("indexed", "new file"),
     "reindex": ("re-indexed", "changed file"),
     "update-record": ("updated the metadata of", "file"),
@@ -304,8 +304,7 @@ def left_without(problem: FilestoreError | None) -> int:
     say(f"filestore: {problem.message}")
     by = "the store's own model" if isinstance(problem, NotEmbedded) else "keyword"
     say(f"  texts without vectors are found by {by}; 'filestore sync' tries again")
-    if problem.remedy:
-        say(f"  try: {problem.remedy}")
+    _say_remedy(problem)
     # A model that is not here is a finding like any other; one that fails is a failure.
     is_finding = isinstance(problem, ModelMissing | ModelChanged | UnknownEmbedder)
     return 1 if is_finding else problem.exit_code
@@ -398,8 +397,12 @@ def say(text: str) -> None:
 def say_error(head: str, error: FilestoreError) -> None:
     """Write to stderr what went wrong, and what to do."""
     say(f"{head}: {error.message}")
-    if error.remedy:
-        say(f"  try: {error.remedy}")
+    _say_remedy(error)
+
+
+def _say_remedy(error: FilestoreError) -> None:
+    for line in error.remedy_lines:
+        say(f"  {line}")
 
 
 @contextlib.contextmanager
@@ -464,6 +467,11 @@ def _rich_bar() -> Any:
         console=Console(stderr=True),
         transient=True,
     )
+
+
+def is_terminal() -> bool:
+    """Whether a person can be asked, and sees the question."""
+    return sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()
 
 
 def ask(words: str) -> None:

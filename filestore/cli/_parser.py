@@ -13,6 +13,8 @@ from typing import Annotated, Any, Final, NoReturn
 
 from msgspec import Struct
 
+from filestore._version import __version__
+from filestore.cli._width import width
 from filestore.core.caller import absolute, working_folder
 from filestore.core.errors import UsageError
 from filestore.core.spelling import did_you_mean
@@ -24,16 +26,6 @@ from filestore.server.operations import (
     option,
     sentences,
 )
-
-_COLUMNS = 78
-_DESCRIPTION = "A knowledge store of Markdown files that people edit and an index that follows."
-_EPILOG = """\
-exit codes:
-  0 done and clean          1 findings, or nothing found    2 wrong usage
-  3 unusable as asked       4 refused for safety            5 done in part
-  130 interrupted
-
-'filestore COMMAND --help' says more, with an example."""
 
 _PATHS: Final = ("DIR", "PATH", "FILE", "FOLDER", "PACK", "QUERIES", "SOURCE", "STORE", "TARGET")
 """What options and arguments call a path on the disk, which may be typed in other letters."""
@@ -101,6 +93,26 @@ class _Parser(argparse.ArgumentParser):
                     action.help = text.replace("%", "%%")
         return super().format_help()
 
+    def of_action(self, names: Sequence[str]) -> "_Parser":
+        """The parser of an action of this command; this one where none is named.
+
+        Raises:
+            UsageError: There is no such action.
+        """
+        found = self
+        for name in names:
+            inner: dict[str, _Parser] = {}
+            for one in found._actions:
+                if isinstance(one, argparse._SubParsersAction):
+                    inner = one.choices
+            if name not in inner:
+                raise UsageError(
+                    f"{found.prog} has no action {name!r}{did_you_mean(name, inner)}",
+                    remedy=f"{found.prog} --help",
+                )
+            found = inner[name]
+        return found
+
     def visible_options(self) -> list[str]:
         """Every option that the help shows, also those of the actions of a command."""
         found: list[str] = []
@@ -120,23 +132,15 @@ def parse(words: Sequence[str]) -> tuple[Run, Any]:
         UsageError: The words fit no command.
     """
     command, position = _command_in(words)
-    parser = _Parser(
-        prog="filestore",
-        usage="filestore [--store DIR] [--json] COMMAND …",
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
-        formatter_class=_formatter,
-    )
-    parser.add_argument("--version", "-V", action="store_true", help="print the version")
+    parser = _Parser(prog="filestore", add_help=False)
+    parser.add_argument("--version", "-V", action="store_true")
+    parser.add_argument("--help", "-h", action="store_true")
     _take(parser, _Front)
     if command is None:
-        group = parser.add_argument_group("commands")
-        for name, operation in COMMANDS.items():
-            group.add_argument(f"_{name}", metavar=name, nargs="?", help=operation.about)
-        parser.parse_args(list(words))
-        parser.print_help(sys.stderr)
-        raise UsageError("no command was given", remedy="filestore --help")
+        return _overview, parser.parse_args(list(words))
     front = parser.parse_args(words[:position])
+    if front.help:
+        return _overview, front
     rest = list(words[position + 1 :])
     refuse_removed(command, rest)
     own = command_parser(command)
@@ -162,6 +166,19 @@ def parse(words: Sequence[str]) -> tuple[Run, Any]:
     given["store"] = tuple(stores) if takes_several else next(iter(stores), None)
     given = {"json": hasattr(front, "json")} | given
     return run, _made(kind, given, command)
+
+
+def _overview(front: argparse.Namespace) -> int:
+    """Print every command where help is asked for, else what is here."""
+    from filestore.cli._overview import overview, welcome
+
+    if front.version:
+        sys.stdout.write(f"filestore {__version__}\n")
+    elif hasattr(front, "json") and not front.help:
+        raise UsageError("no command was given", remedy="filestore --help")
+    else:
+        sys.stdout.write(overview() if front.help else welcome())
+    return 0
 
 
 def _made(kind: type[CommonOptions], given: dict[str, Any], command: str) -> CommonOptions:
@@ -232,20 +249,23 @@ def command_parser(command: str) -> _Parser:
         command: Its name.
     """
     run, actions = functions_of(command)
-    about, _, example = " ".join((run.__doc__ or "").split()).partition(" Example: ")
-    own = _Parser(
-        prog=f"filestore {command}",
-        description=textwrap.fill(about, _COLUMNS),
-        epilog=f"example:\n  {example}",
-        formatter_class=_formatter,
-    )
+    own = _Parser(prog=f"filestore {command}", **_described(run)[1])
     _take(own, run.__annotations__["options"], run)
     if actions:
         inner = own.add_subparsers(metavar="ACTION")
         for name, act in actions.items():
             kind = act.__annotations__["options"]
-            _take(inner.add_parser(name, help=_phrase(kind.__doc__ or "")), kind, act)
+            about, shown = _described(kind)
+            _take(inner.add_parser(name, help=_phrase(about), **shown), kind, act)
     return own
+
+
+def _described(what: Run | type) -> tuple[str, dict[str, Any]]:
+    """What a function or its options do, and the settings of a parser that says so."""
+    about, _, example = " ".join((what.__doc__ or "").split()).partition(" Example: ")
+    description = textwrap.fill(about, width())
+    epilog = f"example:\n  {example}"
+    return about, {"description": description, "epilog": epilog, "formatter_class": _formatter}
 
 
 def options_of_commands() -> dict[str, list[str]]:
@@ -301,7 +321,7 @@ def _take(parser: _Parser, kind: type[Struct], run: Run | None = None) -> None:
 
 def _formatter(prog: str) -> argparse.HelpFormatter:
     # Asked for at every option; left to find the width by itself, it loads a good deal for that.
-    return argparse.RawDescriptionHelpFormatter(prog, width=_COLUMNS)
+    return argparse.RawDescriptionHelpFormatter(prog, width=width())
 
 
 def _command_in(words: Sequence[str]) -> tuple[str | None, int]:
@@ -315,14 +335,24 @@ def _command_in(words: Sequence[str]) -> tuple[str | None, int]:
         elif not word.startswith("-"):
             if word not in COMMANDS:
                 refuse_removed(word, ())
-                raise UsageError(
-                    f"no command {word!r}{did_you_mean(word, COMMANDS)}",
-                    remedy="'filestore --help' lists the commands",
-                )
+                raise _no_command(word)
             return word, position
         elif word.partition("=")[0] not in _FRONT:
             raise UsageError(_not_known(word, _FRONT), remedy="filestore --help")
     return None, len(words)
+
+
+def _no_command(word: str) -> UsageError:
+    from filestore.cli._overview import SYNONYMS
+
+    if word in SYNONYMS:
+        called = SYNONYMS[word]
+        return UsageError(
+            f"no command {word!r}: it is called {called!r}", remedy=f"filestore {called} --help"
+        )
+    return UsageError(
+        f"no command {word!r}{did_you_mean(word, COMMANDS)}", remedy="filestore --help"
+    )
 
 
 REMOVED: Final = {

@@ -454,7 +454,7 @@ def run_enrich(options: Enrich) -> int:
             if plan.planned and not options.yes:
                 if options.json or not sys.stdin.isatty():
                     raise RefusedError(
-                        f"{plan.planned:,} requests to {plan.generator}: nobody can be asked",
+                        f"{plan.planned:,} requests to {plan.generator}: no terminal to ask at",
                         remedy="look with --plan, then add --yes",
                     )
                 _plan_words(plan, _output.say)

@@ -159,7 +159,7 @@ def run_import(options: Import) -> int:
             renamed = _output.count(done.renamed, "chunk file")
             _output.line(f"{renamed} with another name than there: those cannot be used here")
         if done.of_status("refused"):
-            _output.line("--replace replaces what differs; 'filestore undo' brings it back")
+            _output.line("--replace replaces what differs; 'filestore undo' restores it")
         _vectors(done)
         if done.undo:
             _output.line(f"undo: filestore undo {done.undo}")
@@ -386,7 +386,10 @@ def _documents(options: Reconstruct, origin: str, left_out: "LeftOut") -> "Itera
 
 
 class ExportPack(CommonOptions, frozen=True, kw_only=True):
-    """Write the vectors of the store's texts into a pack."""
+    """Write the vectors of the store's texts into a pack.
+
+    Example: filestore embeddings export vectors.pack
+    """
 
     pack: Annotated[str, argument("PACK")]
     """the file; an earlier pack is replaced"""
@@ -395,7 +398,10 @@ class ExportPack(CommonOptions, frozen=True, kw_only=True):
 
 
 class ImportPack(Limited, frozen=True, kw_only=True):
-    """Check a pack and take what is not here; then run 'sync'."""
+    """Check a pack and take what is not here; then run 'sync'.
+
+    Example: filestore embeddings import vectors.pack
+    """
 
     pack: Annotated[str, argument("PACK")]
     """the file, which may come from anybody"""
@@ -404,14 +410,20 @@ class ImportPack(Limited, frozen=True, kw_only=True):
 
 
 class ShowPack(CommonOptions, frozen=True, kw_only=True):
-    """Say what is in a pack, and whether it is whole."""
+    """Say what is in a pack, and whether it is whole.
+
+    Example: filestore embeddings info vectors.pack
+    """
 
     pack: Annotated[str, argument("PACK")]
     """the file"""
 
 
 class PruneEmbeddings(CommonOptions, frozen=True, kw_only=True):
-    """Remove the vectors that no text here, no undo and no searched commit has."""
+    """Remove the vectors that no text here, no undo and no searched commit has.
+
+    Example: filestore embeddings prune --plan
+    """
 
     plan: bool = False
     """only say what would be removed"""

@@ -153,7 +153,7 @@ def _check(stores: list[str]) -> int:
         _output.say(f"filestore: {blocked}problems in staged files of {shown_path(name)}:")
         _output.findings([finding for finding in checked.findings if finding.severity != "I"])
         if blocked:
-            _output.say("  try: fix and stage it; 'git commit --no-verify' commits it as it is")
+            _output.say("  fix and stage it; 'git commit --no-verify' commits it as it is")
             codes.add(EXIT_STOP)
     return max(codes)
 

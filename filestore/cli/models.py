@@ -89,11 +89,17 @@ class LocalModel(JsonObject, Struct, frozen=True):
 
 
 class ListModels(CommonOptions, frozen=True, kw_only=True):
-    """List the models that can be named and whether they work here (the default)."""
+    """List the models that can be named and whether they work here (the default).
+
+    Example: filestore embedder list
+    """
 
 
 class SetModel(CommonOptions, frozen=True, kw_only=True):
-    """Change the store's embedder and embed its texts again."""
+    """Change the store's embedder and embed its texts again.
+
+    Example: filestore embedder set minilm
+    """
 
     embedder: Annotated[str, argument("E")]
     """minilm, multilingual, builtin, a model's name or folder, or openai:MODEL: see 'filestore
@@ -108,18 +114,27 @@ class SetModel(CommonOptions, frozen=True, kw_only=True):
 
 
 class SwitchModels(CommonOptions, frozen=True, kw_only=True):
-    """Exchange the store's own model and the second one; embeds nothing."""
+    """Exchange the store's own model and the second one; embeds nothing.
+
+    Example: filestore embedder switch
+    """
 
 
 class DropModel(CommonOptions, frozen=True, kw_only=True):
-    """Delete the second model, with its embeddings."""
+    """Delete the second model, with its embeddings.
+
+    Example: filestore embedder drop --yes
+    """
 
     yes: bool = False
     """do not ask"""
 
 
 class CompareModels(CommonOptions, frozen=True, kw_only=True):
-    """Ask the store's model and the second one the same, and say where they differ."""
+    """Ask the store's model and the second one the same, and say where they differ.
+
+    Example: filestore embedder compare
+    """
 
     queries: Annotated[str | None, argument("QUERIES")] = None
     """as 'filestore evaluate' takes them; without any, queries are taken from the store's own
@@ -133,7 +148,10 @@ class CompareModels(CommonOptions, frozen=True, kw_only=True):
 
 
 class UseFolder(CommonOptions, frozen=True, kw_only=True):
-    """Set where a model is on this machine."""
+    """Set where a model is on this machine.
+
+    Example: filestore embedder use my-model models/my-model
+    """
 
     name: Annotated[str, argument("NAME")]
     """as the settings of a store spell it"""
@@ -142,7 +160,10 @@ class UseFolder(CommonOptions, frozen=True, kw_only=True):
 
 
 class FetchModel(CommonOptions, frozen=True, kw_only=True):
-    """Download a model from the Hugging Face hub."""
+    """Download a model from the Hugging Face hub.
+
+    Example: filestore embedder fetch minilm
+    """
 
     name: Annotated[str, argument("NAME")] = DEFAULT_MODEL
     """a short one of 'filestore embedder', or its name there"""
@@ -345,15 +366,24 @@ class BackendSet(JsonObject, Struct, frozen=True, kw_only=True):
 
 
 class ShowBackend(CommonOptions, frozen=True, kw_only=True):
-    """Show where the vectors are and in what state (the default)."""
+    """Show where the vectors are and in what state (the default).
+
+    Example: filestore backend show
+    """
 
 
 class ListBackends(CommonOptions, frozen=True, kw_only=True):
-    """List where vectors may be and whether that works here."""
+    """List where vectors may be and whether that works here.
+
+    Example: filestore backend list
+    """
 
 
 class SetBackend(CommonOptions, frozen=True, kw_only=True):
-    """Send the vectors to another place; nothing is embedded."""
+    """Send the vectors to another place; nothing is embedded.
+
+    Example: filestore backend set faiss
+    """
 
     kind: Annotated[str, argument("KIND")]
     """faiss, local, qdrant or pgvector"""

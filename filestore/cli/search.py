@@ -15,7 +15,7 @@ from filestore.cli import EXIT_PARTIAL, _context, _output
 from filestore.core.caller import absolute, other_caller, working_folder
 from filestore.core.errors import UsageError
 from filestore.core.safe_text import shown_path, timestamp
-from filestore.server import searching
+from filestore.server import searching, wire
 from filestore.server.operations import option
 
 if TYPE_CHECKING:
@@ -280,13 +280,8 @@ def _relative_to_here(answer: "Found") -> "Callable[[Hit, str], str]":
 def print_words(answer: "Found") -> None:
     """Print hits for a person: document and place, where in it, and the passage, matches marked."""
     relative = _relative_to_here(answer)
-    try:
-        columns = os.get_terminal_size(sys.stdout.fileno()).columns
-    except (OSError, ValueError):
-        columns = _WIDTH
-    if caller := other_caller():
-        columns = caller.columns or _WIDTH
-    columns = max(20, columns)
+    caller = other_caller()
+    columns = max(20, (caller.columns if caller else wire.columns()) or _WIDTH)
     if heading := heading_of(answer):
         _output.line(heading)
     for number, hit in enumerate(answer.hits or answer.nearest):

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 
 from msgspec import UNSET, Struct, UnsetType
 
+from filestore.browse.folder import LOOKS_S, FolderLook, look_at_folder
 from filestore.cli import _context, _output, main
 from filestore.config.layout import DEFAULT_FOLDER, EXAMPLE_FOLDER, copy_example
 from filestore.config.settings import LAYOUTS, check_layout
-from filestore.core.errors import UsageError
+from filestore.core.caller import absolute, leads
+from filestore.core.errors import FilestoreError, RefusedError, UsageError
 from filestore.core.safe_text import safe_text, shown_path
 from filestore.core.schema import JsonObject
 from filestore.embed import is_service
@@ -54,40 +56,76 @@ class Init(CommonOptions, frozen=True, kw_only=True):
     embedder' (default: minilm)"""
     endpoint: Annotated[str | None, option("URL")] = None
     """the service of openai:MODEL, as http://127.0.0.1:11434/v1"""
+    chunks: bool = False
+    """make a chunk store without a question, as where there is no terminal"""
+    no_input: bool = False
+    """ask nothing"""
+    plan: bool = False
+    """print what would be made and write nothing"""
+    yes: bool = False
+    """index in place also a home folder, /, or more than 50,000 documents"""
+
+
+class PlannedStore(JsonObject, Struct, frozen=True, kw_only=True):
+    """What `init --plan` prints."""
+
+    root: str
+    """Where the store would be."""
+    layout: str
+    """`tree`, `flat` or `in-place`."""
+    documents: int
+    """How many lie in the folder that a store in place would index."""
+    size_bytes: int
+    """Of these."""
+    searchable_s: float
+    """Seconds until words are found, about."""
+    meaning_s: float
+    """Seconds until meaning is, about."""
 
 
 def run_init(options: Init) -> int:
     """Create a store: of chunk files in a new folder, or of the documents of a folder, in place.
 
     One in place is indexed at once: there is nothing to add. Only where that would send every text
-    to a service it waits for a command of its own.
+    to a service it waits for a command of its own. On a terminal, without a DIR or a layout, it
+    looks at the folder and asks.
 
     Example: filestore init notes_index --layout tree
     """
-    if options.in_place and options.layout not in (None, "in-place"):
-        raise UsageError(
-            f"--in-place is a layout itself, and --layout says {options.layout}",
-            remedy="leave one of them out",
-        )
-    layout = "in-place" if options.in_place else options.layout or "tree"
+    layout = _layout_of(options)
+    seen = None
+    if layout is None:
+        layout = "tree"
+        if options.folder is None and not (options.json or options.plan):
+            seen, chosen = _chosen(asks=not options.no_input and _output.is_terminal())
+            if chosen == "example":
+                return _walk(_new_example())
+            layout = chosen
     is_written = LAYOUTS[check_layout(layout)].is_written
     usual = DEFAULT_FOLDER if is_written else "."
+    folder = usual if options.folder is None else options.folder
+    if options.plan or not is_written:
+        seen = seen or _look(os.curdir if is_written else folder)
+    if not (is_written or options.yes or options.plan):
+        _refuse_much(folder, seen.documents if seen else 0)
+    if options.plan:
+        return _print_plan(folder, layout, seen or FolderLook(kinds=(), size_bytes=0), options)
+    return _make(folder, layout, seen, options)
+
+
+def _make(folder: str, layout: str, seen: FolderLook | None, options: Init) -> int:
+    is_written = LAYOUTS[check_layout(layout)].is_written
     with Store.create(
-        usual if options.folder is None else options.folder,
-        layout=layout,
-        embedder=options.embedder,
-        endpoint=options.endpoint,
+        folder, layout=layout, embedder=options.embedder, endpoint=options.endpoint
     ) as store:
-        indexes = not is_written and not is_service(store.settings.embedder.partition(":")[0])
+        name = store.settings.embedder
+        indexes = not is_written and not is_service(name.partition(":")[0])
         if not options.json:
             _output.line(f"created a store in {store.root}")
-            name = store.settings.embedder
             _output.line(f"layout {store.settings.layout}, embedder {name}: {about(name)}")
-            if indexes:
-                from filestore.browse.folder import look_at_folder
-
+            if indexes and seen:
                 is_lexical = name.partition(":")[0] == "builtin"
-                _output.line(look_at_folder(store.root).words(meaning=not is_lexical))
+                _output.line(seen.words(meaning=not is_lexical))
                 sys.stdout.flush()
         report, code = None, 0
         if indexes:
@@ -95,22 +133,119 @@ def run_init(options: Init) -> int:
                 report = store.sync(on_progress=on_progress)
             code = _output.exit_code_of(report)
         if options.json:
-            made = Created(
-                root=store.root,
-                layout=store.settings.layout,
-                embedder=store.settings.embedder,
-                sync=report,
-            )
+            made = Created(root=store.root, layout=layout, embedder=name, sync=report)
             _output.write_json(made.to_dict())
             return code
         if report is not None:
             _output.synced(report)
             _output.line("left out: hidden files, and what .gitignore and .filestoreignore name")
-        following = "search QUERY" if indexes else "add PATH…" if is_written else "sync"
+        query = _first_query(store) if indexes else ""
+        following = f"search {query}" if indexes else "add PATH…" if is_written else "sync"
         _output.line(f"next: filestore {following}")
     return code
 
 
+def _layout_of(options: Init) -> str | None:
+    """What the options say; None where they leave it open.
+
+    Raises:
+        UsageError: They say two things.
+    """
+    if options.in_place and options.chunks:
+        raise UsageError("--in-place and --chunks exclude each other", remedy="choose one")
+    if options.in_place and options.layout not in (None, "in-place"):
+        raise UsageError(
+            f"--in-place is a layout itself, and --layout says {options.layout}",
+            remedy="leave one of them out",
+        )
+    named = "in-place" if options.in_place else options.layout
+    return named or ("tree" if options.chunks else None)
+
+
+def _look(folder: str, *, within_s: float = LOOKS_S) -> FolderLook | None:
+    """What a folder holds; None where that cannot be seen, which the store says by itself."""
+    try:
+        return look_at_folder(folder, within_s=within_s)
+    except FilestoreError:
+        return None
+
+
+def _chosen(*, asks: bool) -> tuple[FolderLook | None, str]:
+    """What the working folder holds, and the layout that fits or was chosen, or `example`.
+
+    Raises:
+        RefusedError: The answer is none of the three.
+    """
+    seen = _look(os.curdir, within_s=LOOKS_S if asks else _LOOKS_ASIDE_S)
+    if not seen or not seen.documents:
+        return seen, "tree"
+    if not asks:
+        _output.say(
+            f"{seen.documents:,} documents lie here; 'filestore init --in-place' indexes them as is"
+        )
+        return seen, "tree"
+    _output.say(seen.words())
+    _output.say(f"  1  index them where they lie\n  2  make a chunk store in {DEFAULT_FOLDER}")
+    _output.say("  3  tour the example in a temporary folder")
+    sys.stderr.write("which? [1] ")
+    sys.stderr.flush()
+    answer = sys.stdin.readline()
+    chosen = {"": "in-place", "1": "in-place", "2": "tree", "3": "example"}.get(answer.strip())
+    if not answer or chosen is None:
+        raise RefusedError("nothing was made", remedy="answer 1, 2 or 3")
+    return seen, chosen
+
+
+def _refuse_much(folder: str, documents: int) -> None:
+    """Refuse a folder in place that hardly anybody wants to have indexed.
+
+    Raises:
+        RefusedError: It is the root, a home folder, or holds very many documents.
+    """
+    root = leads(folder)
+    if root in (os.sep, os.path.realpath(os.path.expanduser("~"))):
+        what = "the root of the file system" if root == os.sep else "your home folder"
+    elif documents > _MANY:
+        what = f"a folder of more than {_MANY:,} documents"
+    else:
+        return
+    raise RefusedError(f"{shown_path(folder)} is {what}", remedy="to index it all the same: --yes")
+
+
+def _print_plan(folder: str, layout: str, seen: FolderLook, options: Init) -> int:
+    planned = PlannedStore(
+        root=absolute(folder),
+        layout=layout,
+        documents=seen.documents,
+        size_bytes=seen.size_bytes,
+        searchable_s=round(seen.searchable_s, 1),
+        meaning_s=round(seen.meaning_s, 1),
+    )
+    if options.json:
+        _output.write_json(planned.to_dict())
+        return 0
+    _output.line(f"would create a store in {planned.root}, layout {layout}")
+    _output.line(seen.words())
+    return 0
+
+
+def _first_query(store: Store) -> str:
+    """The title of a document, as a query that finds it first; QUERY where none does."""
+    for one in store.contents(recent=_TRIED).items:
+        title = str((store.show(one.path).frontmatter or {}).get("title", ""))
+        # A name of several plain words, which any shell takes.
+        if 1 < len(title.split()) < 7 and title.replace(" ", "").isalnum():
+            hits = store.search(title, mode="keyword", k=1).hits
+            if hits and hits[0].path == one.path:
+                return shlex.quote(title)
+    return "QUERY"
+
+
+_LOOKS_ASIDE_S = 0.5
+"""How long a folder is looked at for a remark alone."""
+_MANY = 50_000
+_TRIED = 20
+"""Newest documents whose titles are tried as a query."""
 _DIGITS = 12
 """Of a hash that is shown."""
 _SHOWN = 10
@@ -228,7 +363,7 @@ def _print_reach(root: str, reaches: "Reaches", line: Callable[[str], None]) -> 
     if reaches.conventions is not None:
         digest = reaches.conventions.reach.rpartition(":")[2][:_DIGITS]
         path = shown_path(reaches.conventions.path)
-        line(f"programs that write may be told the conventions in {path} ({digest}), as they are:")
+        line(f"programs that write may read the conventions in {path} ({digest}), as is:")
         for text in reaches.conventions.text.splitlines():
             line(f"    {safe_text(text)}")
     if reaches.opened:
@@ -261,13 +396,17 @@ def run_demo(options: CommonOptions) -> int:
 
     Example: filestore demo
     """
-    root = os.path.join(tempfile.mkdtemp(prefix="filestore-demo-"), EXAMPLE_FOLDER)
+    root = _new_example()
     if not options.json:
         return _walk(root)
     with contextlib.redirect_stdout(sys.stderr):
         code = _walk(root)
     _output.write_json(Toured(root, code == 0).to_dict())
     return code
+
+
+def _new_example() -> str:
+    return os.path.join(tempfile.mkdtemp(prefix="filestore-demo-"), EXAMPLE_FOLDER)
 
 
 def _walk(root: str) -> int:

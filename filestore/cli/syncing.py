@@ -180,8 +180,7 @@ def _tell(event: "watch.Event", *, as_json: bool) -> None:
             line = watch.Line(
                 event="failed", error=error.message, detail=error.detail, remedy=error.remedy
             )
-            remedy = f" (try: {error.remedy})" if error.remedy else ""
-            words = f"failed: {error.message}{remedy}"
+            words = f"failed: {error.in_one_line}"
     _say(line, words, as_json=as_json)
 
 

@@ -4,6 +4,7 @@ import os
 import shlex
 import stat
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
@@ -223,9 +224,27 @@ def find_root(start: str, explicit: str | None = None) -> str:
     if explicit is not None:
         reason = why_no_folder(explicit)
         where = f"in {explicit}{reason and f': it {reason}'}"
-    raise NoStoreError(
-        f"no store {where}", remedy="make one with 'filestore init', or name one with --store"
-    )
+        raise NoStoreError(
+            f"no store {where}", remedy="make one with 'filestore init', or name another"
+        )
+    init = "'filestore init' makes a store here"
+    if _has_documents(start):
+        init = "'filestore init --in-place' indexes the documents here"
+    raise NoStoreError(f"no store {where}", remedy=f"{init}; --store names one that is elsewhere")
+
+
+def _has_documents(folder: str) -> bool:
+    """Whether what lies in a folder, without looking far, is likely somebody's documents."""
+    try:
+        with os.scandir(folder or os.curdir) as entries:
+            names = [entry.name for entry in islice(entries, _LOOKED_AT)]
+    except OSError:
+        return False
+    return any(name.lower().endswith(_DOCUMENTS) for name in names)
+
+
+_LOOKED_AT: Final = 1000
+_DOCUMENTS: Final = (".md", ".markdown", ".txt", ".pdf", ".docx", ".odt", ".html", ".org", ".rst")
 
 
 def require_named(path: str) -> None:

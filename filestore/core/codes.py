@@ -149,9 +149,9 @@ CODES: Final[dict[str, Code]] = {
     "mass-missing": Code(
         "E",
         "file",
-        "'filestore repair --write-files' brings back what is kept; if they are meant to be"
+        "'filestore repair --write-files' restores what is kept; if they were to be"
         " gone, 'filestore sync --forget-missing'",
-        repair_of_documents="bring them back from git or your backup; if they are meant to be gone,"
+        repair_of_documents="restore them from git or your backup; if they were to be gone,"
         " 'filestore sync --forget-missing'",
         step="restore",
     ),
@@ -183,7 +183,7 @@ CODES: Final[dict[str, Code]] = {
     "extraction-failed": Code(
         "W",
         "file",
-        "mend it, convert it to text or Markdown, or name it in .filestoreignore",
+        "repair it, convert it to text or Markdown, or name it in .filestoreignore",
         excluded="file",
     ),
     "frontmatter-ignored": Code(
@@ -258,7 +258,7 @@ CODES: Final[dict[str, Code]] = {
     "source-missing": Code(
         "W",
         "source",
-        "'filestore update' follows it where it was renamed; else bring it back, accept it,"
+        "'filestore update' follows it where it was renamed; else restore it, accept it,"
         " or 'filestore update --remove-gone' removes what was made from it",
         step="remove",
         only_named=True,

@@ -6,6 +6,7 @@ has a name of its own; and a remedy names the packages that are missing, so that
 in a checkout as well. Only of what needs many packages it names our extra.
 """
 
+import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -31,6 +32,21 @@ class FilestoreError(Exception):
         self.remedy = remedy
         self.detail = detail
 
+    @property
+    def in_one_line(self) -> str:
+        """What happened and, in brackets, the next thing to do."""
+        command, rest = way_out(self.remedy)
+        remedy = f"try: {command}" if command else rest
+        return f"{self.message} ({remedy})" if remedy else self.message
+
+    @property
+    def remedy_lines(self) -> list[str]:
+        """The remedy as printed below a message: only a command is something to try."""
+        command, rest = way_out(self.remedy)
+        if not command:
+            return rest.splitlines()
+        return [f"try: {command}", *(f"     {one}" for one in rest.splitlines())]
+
 
 class UsageError(FilestoreError, ValueError):
     """The call itself is wrong."""
@@ -50,6 +66,30 @@ def unreadable(error: OSError) -> FilestoreError:
         f"the store cannot be read: {error.strerror or type(error).__name__}",
         remedy="check that its folder is there, then ask again",
     )
+
+
+_PROGRAM: Final = r"(?:filestore|git|pip|chmod|sudo|sysctl|mkdir)"
+_COMMAND: Final = re.compile(
+    rf"'(?P<quoted>{_PROGRAM} [^'…]+)'(?:[ ,;:]\s*(?P<rest>.+))?"
+    rf"|(?P<bare>{_PROGRAM}(?: (?:'[^'\n]*'|[^\s'(…;])+(?<![,:]))+)",
+    re.DOTALL,
+)
+_PLACEHOLDER: Final = re.compile(r"(?<!\S)(?:[A-Z]{2,}_)*[A-Z]{2,}(?::[A-Z]+)?(?!\S)")
+"""A word that a person replaces, such as PATH."""
+
+
+def way_out(remedy: str) -> tuple[str, str]:
+    """Split a remedy into the command that it begins with, and what else it says.
+
+    Returns:
+        The command as it can be pasted, "" where there is none or a word of it has to be
+        replaced; and the rest, which is all of the remedy where there is no command.
+    """
+    found = _COMMAND.fullmatch(remedy)
+    command = (found["quoted"] or found["bare"]) if found else ""
+    if not found or _PLACEHOLDER.search(command):
+        return "", remedy
+    return command, found["rest"] or ""
 
 
 @contextmanager

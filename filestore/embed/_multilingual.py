@@ -96,7 +96,7 @@ class MultilingualEmbedder(Embedder):
     def _unusable(self, what: str, detail: str = "") -> ModelUnusable:
         return ModelUnusable(
             f"the package {_PACKAGE} in {self._folder} {what}",
-            remedy=f"run `{install_line('multilingual')} --force-reinstall`",
+            remedy=f"{install_line('multilingual')} --force-reinstall",
             detail=detail,
         )
 
@@ -121,7 +121,7 @@ def open_choice(choice: Choice) -> Embedder:
     if missing_packages("multilingual"):
         raise ModelMissing(
             f"the model multilingual needs {_PACKAGE}, which is not installed",
-            remedy=f"run `{install_line('multilingual')}`; or {BUNDLED_INSTEAD}",
+            remedy=f"'{install_line('multilingual')}'; or {BUNDLED_INSTEAD}",
         )
     spec: Any = find_spec(imported_name(_PACKAGE))
     folder = os.path.dirname(spec.origin)

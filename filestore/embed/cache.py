@@ -69,7 +69,7 @@ class EmbeddingsMissing(FilestoreError, FileNotFoundError):
     """There are no embeddings to read yet."""
 
     def __init__(self, path: str) -> None:
-        super().__init__(f"no embeddings at {path}", remedy="run `filestore sync`")
+        super().__init__(f"no embeddings at {path}", remedy="filestore sync")
 
 
 class EmbeddingsDamaged(FilestoreError, ValueError):
@@ -78,7 +78,7 @@ class EmbeddingsDamaged(FilestoreError, ValueError):
     def __init__(self, path: str, detail: str) -> None:
         super().__init__(
             f"the embeddings at {path} are damaged",
-            remedy="run `filestore sync --full`: sound rows are kept, the rest is embedded again",
+            remedy="'filestore sync --full' keeps the sound rows and embeds the rest",
             detail=detail,
         )
 
@@ -468,7 +468,7 @@ def _check(connection: sqlite3.Connection, path: str) -> None:
         raise EmbeddingsNewer(path, version)
     # The index of a UNIQUE column has no statement; nothing else is there that we did not make.
     if version != _SCHEMA_VERSION or made != {*_OUR_TABLES, None}:
-        raise EmbeddingsDamaged(path, "its tables are not those that were made")
+        raise EmbeddingsDamaged(path, "its tables have another shape")
 
 
 def _pragma(connection: sqlite3.Connection, name: str) -> int:

@@ -159,7 +159,7 @@ def _check(parts: Parts, wish: Wish) -> None:
     if wish.across and not parts.layout.has_folders:
         raise UsageError(
             "--across needs the tree layout: elsewhere a summary belongs to one source",
-            remedy="filestore enrich, without --across",
+            remedy="'filestore enrich' without --across",
         )
     if wish.budget is not None and wish.budget < 0:
         raise UsageError(f"--budget must not be negative, found {wish.budget}")

@@ -79,7 +79,7 @@ def refuse_pointer(data: bytes, *, name: str) -> None:
     if len(data) <= _POINTER_BYTES and _POINTER.match(data):
         raise PointerError(
             f"{name} is a pointer of git-lfs, not the file itself; 'git lfs pull' fetches that",
-            remedy="run 'git lfs pull'",
+            remedy="git lfs pull",
         )
 
 

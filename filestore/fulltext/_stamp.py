@@ -27,7 +27,7 @@ _SYSTEM_ERROR: Final = re.compile(r"\bOs \{ code: (\d+)|\(os error (\d+)\)")
 """What Rust says of a call that the system refused, to a programmer and to a person."""
 _STOPPED: Final = "index writer was killed"
 """What tantivy says once one of its threads was refused something; it does not tell what."""
-_REMEDY: Final = "run `filestore sync` to rebuild the full-text index"
+_REMEDY: Final = "'filestore sync' rebuilds the full-text index"
 
 
 class FulltextDamaged(FilestoreError):

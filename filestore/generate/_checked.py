@@ -244,7 +244,7 @@ def _kept_lines(
         elif len(line) > LONGEST_LINE:
             dropped[f"of more than {LONGEST_LINE} characters"] += 1
         elif same in kept or same == known:
-            dropped["said before"] += 1
+            dropped["asked before"] += 1
         else:
             kept[same] = line.replace("\t", " ")
     return tuple(kept.values())[:count], dropped

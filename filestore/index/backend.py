@@ -510,13 +510,13 @@ def check_length(found: int, expected: int | None, address: str) -> None:
     if found != expected:
         raise WrongDimension(
             f"{address} holds vectors of {expected} numbers, found one of {found}",
-            remedy="filestore sync, which makes the index anew for the model in the settings",
+            remedy="'filestore sync' makes the index anew for the model in the settings",
         )
 
 
 def not_announced(address: str) -> WrongDimension:
     """Say that `set_embed_config` was left out."""
-    return WrongDimension(f"{address} holds no vectors, and nobody said how long they will be")
+    return WrongDimension(f"{address} holds no vectors, and their length is not known")
 
 
 def satisfies(metadata: Mapping[str, Any], where: Where) -> bool:

@@ -364,13 +364,17 @@ class Inspector:
             return "it cannot be read"
         if path in self._conflicts:
             return "an ingest conflict is pending there, too: resolve the markers in an editor"
-        return planner.taken(
-            path,
-            now,
-            self._policy.sides(path),
-            staged=repository.staged(self._places.root, path),
-            interpreted=self._interpreted,
+        root = self._places.root
+        staged = repository.staged(root, path)
+        step = planner.taken(
+            path, now, self._policy.sides(path), staged=staged, interpreted=self._interpreted
         )
+        if isinstance(step, str):
+            return step
+        # With its markers added, a commit would keep them, although the file is resolved.
+        if staged is None and repository.blob(root, path, "") != now[1]:
+            return step
+        return replace(step, detail=f"{step.detail}; then 'git add {shlex.quote(path)}'")
 
     def _without(self, path: StorePath) -> Step | str:
         seen = self._reader.observed(path)

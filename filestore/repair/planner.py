@@ -158,7 +158,7 @@ class _Planner:
             self._leave(finding)
         elif code == "bit-rot" or (code == "missing" and self._restores):
             if not self.restore(path, (code,)) and code == "missing":
-                self._add_file("forget", finding, "nothing of it is kept to bring it back from")
+                self._add_file("forget", finding, "no copy of it is kept")
         elif code == "mass-missing":
             self._take_mass(finding)
         elif meaning.excluded:
@@ -395,8 +395,6 @@ def taken(
     detail += f" in lines {where}" if where else "" if then else "; the file goes"
     if then is not None and then.state not in (INDEXED, RECORD):
         detail += f"; then left out as {then.state}"
-    if staged is not None:
-        detail += "; then 'git add' it"
     return Step(
         kind=take_kind(sides),
         path=path,

@@ -305,8 +305,7 @@ class Retriever:
             try:
                 rankings["vector"] = self._by_vector(query, depth, allowed, floor)
             except (BackendError, EndpointError, ModelUnusable) as error:
-                remedy = f" (try: {error.remedy})" if error.remedy else ""
-                self.notes.append(f"{error.message}{remedy}: answered by keyword only")
+                self.notes.append(f"{error.in_one_line}: answered by keyword only")
                 if self.vectors is not None:  # a connection that broke is made anew
                     self.vectors.close()
         if mode != "vector" or not rankings:

@@ -224,7 +224,7 @@ def rewrites_of(plain: Answer, wanted: int, generator: "Callable[[], Generator]"
                 return tuple(new[:wanted]), _NOTHING, result.made.tokens_in + result.made.tokens_out
         return (), _NOTHING, 0
     except FilestoreError as error:
-        return (), f"{error.message} (try: {error.remedy})", 0
+        return (), error.in_one_line, 0
 
 
 def rerank(answer: Answer, reranker: "Reranker", *, count: int) -> Answer:

@@ -368,7 +368,7 @@ class Collections(disk.Closing):
         if home is not None and home.reaches_out:
             raise RefusedError(
                 f"the vectors of {brief(served.name)} lie in {home.where}, outside its folder",
-                remedy="filestore backend set faiss, in that folder; then send the request again",
+                remedy="'filestore backend set faiss' in that folder; then send the request again",
             )
 
     def _require_replaceable(self, served: ServedCollection, *, overwrite: bool) -> None:

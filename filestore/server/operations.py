@@ -574,6 +574,7 @@ OPERATIONS: Final = (
     Operation("token", "tokens of clients that 'serve' answers"),
     Operation("demo", "a tour in a temporary folder"),
     Operation("tui", "open the inspector"),
+    Operation("help", "print the help of a command, a page of the manual, or a code"),
 )
 
 COMMANDS: Final = {one.name: one for one in OPERATIONS if one.command}

@@ -266,7 +266,7 @@ def _ask(sidecar: str, here: str, words: list[str]) -> Reply | None:
             peer = connection.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)
             if int.from_bytes(peer[4:8], sys.byteorder) != os.geteuid():
                 return None
-            connection.sendall(request(folder=here, columns=_columns(), words=words))
+            connection.sendall(request(folder=here, columns=columns(), words=words))
             return _received(connection)
         finally:
             connection.close()
@@ -276,14 +276,22 @@ def _ask(sidecar: str, here: str, words: list[str]) -> Reply | None:
         os.close(folder)
 
 
-def _columns() -> int:
-    """The width of the terminal; 0 where standard output is none."""
+def columns() -> int:
+    """The width of the terminal in columns; 0 where standard output is none.
+
+    One that does not know its width, as some serial lines, has that of the variable COLUMNS, else
+    80.
+    """
     if not sys.stdout.isatty():
         return 0
     try:
-        return max(1, os.get_terminal_size(sys.stdout.fileno()).columns)
+        found = os.get_terminal_size(sys.stdout.fileno()).columns
     except (OSError, ValueError):
-        return 80
+        found = 0
+    named = os.environ.get("COLUMNS", "")
+    if not found and named.isdecimal() and len(named) < 6:
+        found = int(named)
+    return found or 80
 
 
 def _received(connection: Any) -> Reply | None:

@@ -415,5 +415,5 @@ def _opened(path: str) -> sqlite3.Connection:
             )
         found = {sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master")}
         if found != set(_SCHEMA):
-            raise sqlite3.DatabaseError("its tables are not those that were made")
+            raise sqlite3.DatabaseError("its tables have another shape")
     return connection

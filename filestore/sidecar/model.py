@@ -345,7 +345,7 @@ def _light_kind(folder: str, word: str) -> str:
         raise ModelUnusable(
             f"the model {word} has no model.onnx: only torch can run it, which takes some 10 s of"
             " each command",
-            remedy="where that is meant: `filestore embedder set"
+            remedy="to confirm: `filestore embedder set"
             f" {shlex.quote(f'sentence-transformers:{word}')}`",
         )
     return "onnx"

@@ -142,11 +142,11 @@ class Models:
         """Why there is no embedder for the vectors of one of the two, with what to do; see `of`."""
         model = self.of(which)
         if which == "own":
-            return _with_remedy(model.why_not)
+            return model.why_not.in_one_line
         not_yet = NotEmbedded(
             f"no text was embedded with {model.name} yet", remedy="filestore sync"
         )
-        return f"{WHOSE[which]}: {_with_remedy(model.problem or not_yet)}"
+        return f"{WHOSE[which]}: {(model.problem or not_yet).in_one_line}"
 
     def waiting(self, catalog: Catalog) -> int:
         """How many vectors are still to be made by both."""
@@ -161,7 +161,7 @@ class Models:
         other = model.embedder
         unusable = ""
         if other is None and not model.is_unasked:
-            unusable = _with_remedy(model.why_not)
+            unusable = model.why_not.in_one_line
         elif other and own and own.fingerprint == other.fingerprint:
             unusable = f"{other.name} gives the same vectors as the store's own model"
         if unusable:
@@ -182,10 +182,6 @@ class Models:
         else:
             return
         yield Finding(code="beside-behind", path=SETTINGS, detail=detail)
-
-
-def _with_remedy(problem: FilestoreError) -> str:
-    return f"{problem.message} (try: {problem.remedy})"
 
 
 def _were_lost(embeddings: "EmbeddingCache | None", kept: Known) -> bool:

@@ -442,7 +442,7 @@ class VectorRows(VectorHome):
                 )
                 _own_stamp(backend, catalog, known)
         except BackendError as error:
-            found = replace(found, problem=f"{error.message} (try: {error.remedy})")
+            found = replace(found, problem=error.in_one_line)
         return found
 
 

@@ -204,7 +204,7 @@ def apply(session: Session, planned: SyncPlan) -> SyncReport:
     if done is not None and done.unsent is not None:
         # A server did not take what it lacks: nothing of it was repaired.
         applied = [one for one in applied if one.meaning.step != "rebuild-index"]
-        reason = f"{done.unsent.message} (try: {done.unsent.remedy})"
+        reason = done.unsent.in_one_line
         path = snapshot.home.part(snapshot.catalog)
         left.append(Finding(code="index-behind", path=path, detail=reason))
         left += snapshot.findings_on_models()

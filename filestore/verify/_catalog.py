@@ -86,7 +86,7 @@ def _records(snapshot: StoreSnapshot) -> Iterator[Finding]:
     for path, resource, source, data in catalog.all_records():
         row = rows.pop(path, None)
         if row is None or content_hash(data) != row.file_hash:
-            yield mismatch(path, "its last seen bytes are not those that were recorded")
+            yield mismatch(path, "its last seen bytes differ from the record")
         elif not _is_as_written(catalog, path, resource, source, data):
             yield mismatch(path, "what was taken from it is not what it says")
     for path in rows:

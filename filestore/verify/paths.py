@@ -120,7 +120,7 @@ def _files(places: Places, pages: CatalogPages, paths: Sequence[str]) -> list[Ch
 def _refuse_many(found: Collection[str]) -> None:
     if len(found) > MOST_PATHS:
         raise TooManyPathsError(
-            f"more than {MOST_PATHS:,} files are meant",
+            f"more than {MOST_PATHS:,} files are named",
             remedy="'filestore status' looks at the whole store",
         )
 

@@ -71,10 +71,18 @@ def stale_summaries(snapshot: StoreSnapshot) -> Iterator[Finding]:
         )
 
 
-def why_stale(catalog: Catalog, tree: "SummaryTree") -> dict[ChunkPath, str]:
-    """The summaries that are out of date, each with why, in words."""
+def why_stale(
+    catalog: Catalog, tree: "SummaryTree", resource: str | None = None
+) -> dict[ChunkPath, str]:
+    """The summaries that are out of date, each with why, in words.
+
+    Args:
+        catalog: Inside a snapshot.
+        tree: All summaries, or those of a resource and what is below them.
+        resource: The one of these; None for all.
+    """
     reasons = {path: _why(tree.stale(path)) for path in tree.stale_paths()}
-    lacking = summaries.texts_in_none(catalog)
+    lacking = summaries.texts_in_none(catalog, resource)
     # The highest root of each resource that has summaries and texts in none.
     tops: dict[str, ChunkPath] = {}
     for root in sorted(tree.roots, key=lambda path: (-tree.level(path), path)) if lacking else ():

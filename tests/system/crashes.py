@@ -1150,7 +1150,7 @@ def refused(
     inside = any(str(folder) in calls[place][1] for place in places)
     # The same number may fall on a word to the person, who then cannot be told.
     unsaid = any(calls[place][1].startswith(("1<", "2<")) for place in places)
-    if done.code == 3 and inside and not unsaid and "  try: " not in done.err:
+    if done.code == 3 and inside and not unsaid and "\n  " not in done.err:
         wrong.append(f"no next command: {done.err}")
     for place in places:
         file = _DESCRIPTOR.match(calls[place][1])

@@ -5,9 +5,10 @@ import shutil
 import pytest
 
 from filestore import Store
+from filestore.browse import InspectedStore
+from filestore.catalog import summaries
 from filestore.config.layout import copy_example
 from tests.tui.looks import look, seen
-from tui import actions
 
 CHECKLIST = "chunked/checklist.txt"
 
@@ -41,51 +42,68 @@ def change(folder, name="checklist.txt/chunk1.md"):
 
 
 def left_side(app):
-    """The rows of the tree of summaries in sight."""
+    """The rows of the tree in sight."""
     return [one.split("│")[0].rstrip() for one in seen(app).splitlines()[1:-2]]
 
 
-def test_the_tree_is_browsed_from_a_resource(folder):
-    """S shows the summaries of the resource under the cursor, l opens them, S leads back."""
+def test_summaries_are_rows_of_the_resource(folder):
+    """First in their resource; l opens each into what it was made from, h goes back up."""
 
     async def act(onlooker):
-        await onlooker.press("S", words="▾ checklist.txt")
-        assert any("L1" in one for one in left_side(onlooker.app)), seen(onlooker.app)
-        await onlooker.press("j", "l", "j", words="chunked/checklist.txt/chunk")
-        path = onlooker.app.view.summaries.path
-        assert path.startswith(f"{CHECKLIST}/chunk")
+        await onlooker.press("l", words="▸ L1")
+        first = left_side(onlooker.app)
+        assert first[0].startswith("> ▾ checklist.txt")
+        assert "L1 " in first[1]
+        assert "chunk1.md" in first[2]
+        assert not any("summary" in one for one in first)
+        await onlooker.press("j", "l", words="▾ L1")
+        tree = onlooker.app.view.outline
+        assert tree.path == f"{CHECKLIST}/summary1.md"
+        await onlooker.press("j", words=f"{CHECKLIST}/chunk")
+        assert len(tree.key) == 3
+        assert tree.path.startswith(f"{CHECKLIST}/chunk")
+        assert len(left_side(onlooker.app)) == len(first)
         await onlooker.press("h")
-        assert onlooker.app.view.summaries.path == f"{CHECKLIST}/summary1.md"
-        await onlooker.press("h", "l", "j", "S", words="chunk1.md")
-        assert onlooker.app.view.outline.path == path
+        assert tree.path == f"{CHECKLIST}/summary1.md"
+        await onlooker.press("h", "h")
+        assert tree.key == ("checklist.txt",)
 
     look(folder, act)
 
 
-def test_from_a_chunk_to_the_summary_above_it(folder):
-    """In the files S goes to the place of the chunk in the tree, with all above it opened."""
+def test_a_summary_that_is_asked_for_is_shown_in_its_place(folder):
+    """What leads to it is opened, in its resource, however deep it lies."""
+    chunked = folder / "example_index" / "chunked" / "field-guide"
+    (chunked / "summary90.md").write_text("---\nkind: summary\n---\nBy hand, of nothing.\n")
+    root = str(folder / "example_index")
+    with Store(root, configuration=str(folder / "configuration")) as store:
+        store.enrich("glossary.md", "field-guide")
+        store.sync()
+    with InspectedStore(root, configuration=str(folder / "configuration")) as store:
+        (top, *_) = store.summaries.roots("field-guide")
+        deep = next(one for one in store.summaries.children(top.path) if one.kind == "summary")
 
     async def act(onlooker):
-        onlooker.app.open_path("chunked/glossary.md/chunk4.md")
-        await onlooker.until(
-            lambda: onlooker.app.view.outline.path == "chunked/glossary.md/chunk4.md"
-        )
-        await onlooker.press("S")
-        await onlooker.until(
-            lambda: onlooker.app.view.summaries.path == "chunked/glossary.md/chunk4.md"
-        )
+        tree = onlooker.app.view.outline
+        for path, ways in ((deep.path, 3), ("chunked/field-guide/summary90.md", 2)):
+            onlooker.app.open_path(path)
+            await onlooker.until(lambda path=path: tree.path == path)
+            assert len(tree.key) == ways
+        await onlooker.press("ctrl+r")
+        await onlooker.told("looked again")
+        assert tree.path == "chunked/field-guide/summary90.md"
+        assert not onlooker.app.errors
 
     look(folder, act)
 
 
 def test_stale_branches_say_so_and_why(folder):
-    """A changed text, all above it, the resource and the counts: a sign and a word for each."""
+    """A changed text and all above it: a sign and a word for each."""
     change(folder)
 
     async def act(onlooker):
-        await onlooker.press("S", words="! 1 stale")
+        await onlooker.press("l", words="! stale  L1")
         await onlooker.press("j", "l", words="~ changed")
-        assert any("! stale  L1" in one for one in left_side(onlooker.app))
         await onlooker.press("c", words="! stale: 1 text that it was made from changed")
         await onlooker.press("f", words="Made from")
         assert f"~ changed  {CHECKLIST}/chunk1.md" in seen(onlooker.app)
@@ -95,18 +113,26 @@ def test_stale_branches_say_so_and_why(folder):
     look(folder, act, size=(140, 50))
 
 
-def test_summaries_are_searched(folder):
-    """From the tree s keeps to summaries, and says so where it can be taken out."""
+def test_an_opened_resource_asks_of_no_other(folder, monkeypatch):
+    """What is stale of the whole store is never worked out for the rows of one resource."""
+    asked = []
+    below = summaries.children_below
+
+    def noted(catalog, paths):
+        asked.append(sorted({path.partition("/")[0] for path in paths}))
+        return below(catalog, paths)
+
+    def refuse(_):
+        raise AssertionError
+
+    monkeypatch.setattr(summaries, "children_below", noted)
+    monkeypatch.setattr(summaries, "all_children", refuse)
 
     async def act(onlooker):
-        await onlooker.press("S", "s", words="kind:summary")
-        await onlooker.press(*"review", "space", *"dates", "enter", words="hybrid · escape returns")
-        found = onlooker.app.view.search
-        assert found.hit is not None
-        assert {hit.kind for hit in found._found.values()} == {"summary"}
-        same = actions.command_line(actions.find("browse", "search"), onlooker.app.action_context())
-        assert same == "filestore search --kind summary 'review dates'"
-        await onlooker.press("escape", "escape", words="of 2 resources")
+        await onlooker.press("l", words="▸ L1")
+        await onlooker.press("j", "l", words="▾ L1")
+        assert asked == [["checklist.txt"]]
+        assert not onlooker.app.errors
 
     look(folder, act)
 
@@ -115,42 +141,28 @@ def test_the_family_of_a_file_leads_to_its_members(folder):
     """c lists what is above and below; enter goes there, and the tree follows."""
 
     async def act(onlooker):
-        await onlooker.press("S", "j", "c", words="made from 2 children")
+        await onlooker.press("l", words="▸ L1")
+        await onlooker.press("j", "c", words="made from 2 children")
         await onlooker.press("tab", "j", "enter", words="chunk1.md")
-        await onlooker.until(lambda: onlooker.app.view.summaries.path == f"{CHECKLIST}/chunk1.md")
+        await onlooker.until(lambda: onlooker.app.view.outline.path == f"{CHECKLIST}/chunk1.md")
         await onlooker.press("g", "enter")
-        await onlooker.until(lambda: onlooker.app.view.summaries.path == f"{CHECKLIST}/summary1.md")
+        await onlooker.until(lambda: onlooker.app.view.outline.path == f"{CHECKLIST}/summary1.md")
         assert not onlooker.app.errors
 
     look(folder, act, size=(120, 30))
 
 
 def test_the_filter_finds_summaries(folder):
-    """Words of titles and paths leave their summaries, which open as ever; escape shows all."""
+    """By their titles and paths, among the other files; escape goes back to their place."""
 
     async def act(onlooker):
-        await onlooker.press("S", "slash", *"glossary", words="for glossary")
-        rows = [one for one in left_side(onlooker.app) if "L" in one]
-        assert rows
-        assert not any("checklist" in one for one in left_side(onlooker.app))
-        await onlooker.press("enter", "l", words="▾")
-        await onlooker.press("escape", words="of 2 resources")
-        await onlooker.press("slash", *"~(", words="invalid regular expression")
-        await onlooker.press("escape", words="of 2 resources")
-
-    look(folder, act)
-
-
-def test_a_store_without_summaries_says_how_they_are_made(folder):
-    """In place of an empty tree stands the key that makes one."""
-    for path in (folder / "example_index" / "chunked").rglob("summary*.md"):
-        path.unlink()
-    with Store(str(folder / "example_index"), configuration=str(folder / "configuration")) as store:
-        store.sync()
-
-    async def act(onlooker):
-        await onlooker.press("S", words="No summaries yet.")
-        await onlooker.press("S", words="checklist.txt")
+        await onlooker.press("slash", *"summary1", words="for summary1")
+        await onlooker.press("enter", "j")
+        path = onlooker.app.view.outline.path
+        assert path.endswith("/summary1.md")
+        await onlooker.press("escape", words="resources")
+        await onlooker.until(lambda: onlooker.app.view.outline.path == path)
+        assert len(onlooker.app.view.outline.key) == 2
 
     look(folder, act)
 
@@ -177,7 +189,7 @@ def test_a_resource_is_enriched_and_that_is_undone(folder):
         await onlooker.press("escape")
         await onlooker.until(lambda: app.next_undo_redo[0] != "")
         assert app.commands_done[-1][1] == "filestore enrich --yes handover.docx"
-        await onlooker.press("S", words="▾ handover.docx")
+        await onlooker.press("l", words="▸ L4")
         await onlooker.press("u", words="type yes")
         await onlooker.press(*"yes", "enter")
         await onlooker.until(lambda: not enriched(folder, "handover.docx"))
@@ -191,7 +203,7 @@ def test_what_is_stale_is_refreshed(folder):
     change(folder)
 
     async def act(onlooker):
-        await onlooker.press("S", words="! 1 stale")
+        await onlooker.press("l", words="! stale  L1")
         await onlooker.press("R", words="filestore enrich --refresh checklist.txt")
         assert "keys for 1 text" in seen(onlooker.app)
         await onlooker.press("y", words="1 summary written")

@@ -414,7 +414,7 @@ def test_where_nothing_can_be_shown_a_sentence_says_why(
     with Terminal(shell, str(tmp_path)) as terminal:
         seen = terminal.until("ENDED")
         assert words in seen
-        assert "try: " in seen
+        assert "\n  " in seen
 
 
 def _inspect(folder: Path, *options: str) -> Terminal:
@@ -468,6 +468,39 @@ def test_a_folder_of_notes_is_indexed_where_it_lies(tmp_path: Path) -> None:
         terminal.press("r", "roof.md", "clean", gone="is gone")
         terminal.type("q")
         assert terminal.ended() == 0
+
+
+def test_another_store_is_opened_in_its_place(tmp_path: Path) -> None:
+    """Of those opened before one is chosen; each keeps its place, and a signal still ends it."""
+    home = {"XDG_STATE_HOME": str(tmp_path / "state"), "XDG_CONFIG_HOME": str(tmp_path / "own")}
+    for name in ("roof", "lease"):
+        folder = tmp_path / name
+        folder.mkdir()
+        for number in (1, 2):
+            (folder / f"{name}{number}.md").write_text(f"# {name}\n\nNumber {number}.\n")
+        words = [installed(), "init", "--in-place", "--embedder", "builtin", str(folder)]
+        subprocess.run(words, check=True, capture_output=True, env={**os.environ, **home})
+    command = [installed(), "tui"]
+    with Terminal(command, str(tmp_path / "roof"), environment=home) as terminal:
+        terminal.until("roof2.md", "clean")
+        terminal.press("C-s", "no other store was opened before")
+        terminal.press("j", "> ▸ roof2.md")
+        terminal.type("q")
+        assert terminal.ended() == 0
+    with Terminal(command, str(tmp_path / "lease"), environment=home) as terminal:
+        terminal.until("lease2.md", "clean")
+        terminal.press("C-s", "Stores", "open roof")
+        terminal.press("Escape", gone="Stores")
+        terminal.press("C-s", "Stores", "open roof")
+        terminal.press("Enter", "> ▸ roof2.md", "clean", gone="lease2.md")
+        terminal.press(":", "a command")
+        terminal.write("stores")
+        terminal.press("Enter", "Stores", "open lease")
+        terminal.press("Enter", "lease2.md", "clean", gone="roof2.md")
+        (inspector,) = children(terminal.pid())
+        os.kill(inspector, signal.SIGTERM)
+        assert terminal.ended() == 128 + signal.SIGTERM
+        assert terminal.has_left()
 
 
 def test_without_a_store_it_can_be_left(tmp_path: Path) -> None:

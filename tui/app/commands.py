@@ -40,7 +40,9 @@ class Typed(Struct, frozen=True, kw_only=True):
 MANY: Final = frozenset({"only", "path", "ours", "theirs", "remove"})
 """Options of `repair` that take words until the next option."""
 OPTIONS: Final[dict[str, frozenset[str]]] = {
-    **dict.fromkeys(("sync", "search", "show", "ls", "status", "help", "quit"), frozenset[str]()),
+    **dict.fromkeys(
+        ("sync", "search", "show", "ls", "status", "help", "stores", "quit"), frozenset[str]()
+    ),
     **dict.fromkeys(("undo", "redo"), frozenset({"list"})),
     "verify": frozenset({"level"}),
     "repair": frozenset({"write-files", "plan", "yes", *MANY}),
@@ -182,6 +184,7 @@ class Commands(Menus):
             "undo": lambda: self._undo_or_redo(typed),
             "redo": lambda: self._undo_or_redo(typed),
             "help": self.do_help,
+            "stores": lambda: self.action_do("everywhere", "stores"),
             "quit": self.do_quit,
             "run": lambda: self.run_command(typed.words),
             "": lambda: None,

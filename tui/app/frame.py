@@ -262,7 +262,7 @@ class Frame(KeysInOrder):
         self.errors.append((time.time(), error))
         del self.errors[:-MOST_LOGGED]
         message, now = shown_path(error.message), time.monotonic()
-        message += f"\ntry: {one_line(error.remedy)}" if error.remedy else ""
+        message = "\n".join([message, *map(one_line, error.remedy_lines)])
         # Not twice on the screen, but never unseen: the time counts from when it was shown.
         self._shown_errors = {
             one: at for one, at in self._shown_errors.items() if now - at < AGAIN_S

@@ -28,7 +28,7 @@ from tui.formatting.findings import Coverage
 from tui.formatting.reports import standing, store_name
 from tui.state.findings import StatsFindings, by_stats
 from tui.views.context import View
-from tui.views.dialogs import Choice, StartScreen
+from tui.views.dialogs import Choice, ChoiceScreen, StartScreen
 from tui.widgets.drawing import MONO, first_theme
 from tui.workers import session_file
 from tui.workers.session_file import Saved
@@ -204,14 +204,32 @@ class Inspector(Commands):
                 name, title = "index", "index this folder where it lies"
                 place = 0 if seen.documents else len(ways)
                 ways.insert(place, Choice(name=name, title=title, about=seen.words()))
-        for root in session_file.recent(self.options.environment):
-            if root != self.root:
-                ways.append(Choice(name=root, title=f"open {store_name(root)}", about=root))
+        ways += self._recent()
 
         def offer() -> None:
             self.push_screen(StartScreen(error, ways), partial(self._take_way, error))
 
         self.post(offer)
+
+    def _recent(self) -> list[Choice]:
+        """The stores that were opened before, without this one."""
+        roots = session_file.recent(self.options.environment)
+        return [
+            Choice(name=root, title=f"open {store_name(root)}", about=root)
+            for root in roots
+            if root != self.root
+        ]
+
+    def do_stores(self) -> None:
+        """Choose a store that was opened before; this one is left as by quitting."""
+        choices = self._recent()
+        if choices:
+            self.push_screen(
+                ChoiceScreen("Stores", choices),
+                lambda root: self.leave_for(root) if root else None,
+            )
+        else:
+            self.notify("no other store was opened before: filestore tui --store DIR opens one")
 
     def _take_way(self, error: FilestoreError, way: str | None) -> None:
         """Go on from the screen that is shown where no store can be opened."""
@@ -331,7 +349,7 @@ class Inspector(Commands):
                 self._is_gone = True
                 message = f"{self.root} is gone: moved, deleted, or on a disk that is not mounted"
                 if not os.path.isdir(self.root):
-                    error = NoStoreError(message, remedy="bring it back, then try again")
+                    error = NoStoreError(message, remedy="restore it, then try again")
                 self.cannot_open(error)
             return
         super().fail(error)

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 class Menus(Frame):
     """A frame with everything that is laid over its pages."""
 
+    next_store = ""
+    """What is to be opened once this store is left; "" for nothing."""
+
     # Panels
 
     def do_help(self, *, is_typing: bool = False) -> None:
@@ -309,6 +312,11 @@ class Menus(Frame):
 
     def do_quit(self) -> None:
         """Quit; ask first while files are being written."""
+        self.leave_for("")
+
+    def leave_for(self, store: str) -> None:
+        """Quit for another store, "" for none; ask first while files are being written."""
+        self.next_store = store
         task = self.task_manager.busy
         if task is None or not task.writes:
             self.exit(0)

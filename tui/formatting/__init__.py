@@ -82,8 +82,7 @@ def error_lines(
 ) -> list[Line]:
     """What went wrong, what to do about it, and where it is whole all the rest."""
     lines = [line(shown_path(one), role) for one in error.message.splitlines() or [""]]
-    for number, remedy in enumerate(error.remedy.splitlines()):
-        lines.append((Span("     " if number else "try: ", "quiet"), span(remedy)))
+    lines += [line(one) for one in error.remedy_lines]
     if is_whole and error.detail:
         lines += [(), *(line(one, "quiet") for one in error.detail.splitlines())]
     return lines

@@ -39,7 +39,7 @@ SECTIONS: Final[tuple[tuple[str, str, str], ...]] = (
     ("raw", "o", "Raw"),
     ("facts", "f", "Facts"),
     ("neighbours", "b", "Neighbours"),
-    ("family", "c", "Tree"),
+    ("family", "c", "Family"),
     ("map", "m", "Map"),
 )
 """Name, key and title of each view of a chunk."""

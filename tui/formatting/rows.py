@@ -65,7 +65,7 @@ class Shown(Struct, frozen=True, kw_only=True):
     by_title: bool = False
     """Whether its title comes before its name."""
     title_above: str = ""
-    """Of the summary above."""
+    """Of the summary above, or the name of the resource."""
     ascii_only: bool = False
 
     @property
@@ -228,14 +228,13 @@ def chunk_name(path: str, resource: str) -> str:
 
 
 def summary_row(row: Row, tree: Tree, shown: Shown) -> Line:
-    """A row of the tree of summaries: a resource, a summary, or a text that one was made from."""
-    if row.kind == "resource":
-        stale = (Span(f"  {SEVERITY['W'][0]} {row.stale:,} stale", "warning"),) if row.stale else ()
-        name = span(shown_path(row.resource) or "(no resource)", "title")
-        return (shown.arrow, name, Span(f"  {summaries(row.children)}", "quiet"), *stale)
+    """A row of the tree of summaries: a summary, or a text that one was made from."""
     sign = shown.arrow.text if row.children and not shown.is_circle else _INDENT
     indent = _INDENT * min(shown.depth, _MOST_LEVELS)
-    parts = [Span(f"{indent}{sign}", "quiet"), *state_spans(row)]
+    # It says why it is stale itself.
+    found = [finding for finding in shown.findings if finding.code != "summary-stale"]
+    marks = [*finding_marks(found, ""), Span("  ")] if found else []
+    parts = [Span(f"{indent}{sign}", "quiet"), *state_spans(row), *marks]
     if shown.is_circle:
         parts.append(Span("o is above already  ", "warning"))
     # A title without what the one above begins with, too.
@@ -261,17 +260,14 @@ def state_spans(row: Row) -> list[Span]:
     found = [Span(f"{words}  ", role)] if words else []
     if row.why:
         found.append(Span(f"{STALE[0]}  ", STALE[1]))
+    if row.edited and row.kind == "summary":
+        found.append(Span("edited  ", "note"))
     return found
 
 
 def made_from(children: int) -> str:
     """A number of files that a summary was made from."""
     return "1 child" if children == 1 else f"{children:,} children"
-
-
-def summaries(number: int) -> str:
-    """A number of summaries."""
-    return "1 summary" if number == 1 else f"{number:,} summaries"
 
 
 def family_rows(family: "Family", tree: Tree) -> list[tuple[StorePath, Line]]:
@@ -355,15 +351,6 @@ def unindexed_lines(files: int, *, is_short: bool = False) -> list[Line]:
     ]
 
 
-def summaries_lines(*, resources: int, total: int, stale: int) -> list[Line]:
-    """Below the tree: how much there is of it, and what is to be done."""
-    lines = [line(f"{summaries(total)} of {count(resources, 'resource')}", "quiet")]
-    if stale:
-        sign = Span(f"{SEVERITY['W'][0]} {stale:,} stale  ", "warning")
-        lines.append((sign, Span("R ", "key"), Span("refreshes them", "quiet")))
-    return lines
-
-
 def found_line(found: str, filtered: str) -> Line:
     """Below a tree: how much the filter leaves."""
     return (
@@ -377,20 +364,13 @@ def nothing_lines(*, why: str, index: Sequence[Line] = (), is_written: bool = Tr
     """The detail where there is nothing under the cursor.
 
     Args:
-        why: "filter", "search", "summaries", "looking" while the files are not known yet, or
+        why: "filter", "search", "looking" while the files are not known yet, or
             "empty" for a store with nothing in it.
         index: Lines about the index.
         is_written: Whether the files of the store are chunk files, which commands write.
     """
     if why in _NOTHING:
         return [line(_NOTHING[why], "quiet")]
-    if why == "summaries":
-        return [
-            line("No summaries yet.", "title"),
-            (),
-            (Span("M ", "key"), Span("makes some of the resource under the cursor.", "quiet")),
-            (Span("S ", "key"), Span("returns to the files.", "quiet")),
-        ]
     if index:
         return list(index)
     if not is_written:

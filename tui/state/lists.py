@@ -243,7 +243,7 @@ class FindingRows(TreeRows):
 
     def index_of(self, key: Hashable) -> int | None:
         """Where a finding or a code is; None where it is not shown."""
-        if not isinstance(key, tuple) or key[0] not in _RANK:
+        if not isinstance(key, tuple) or not key or key[0] not in _RANK:
             return None
         if len(key) == 1:
             return super().index_of(key) if self._is_grouped else None

@@ -11,7 +11,6 @@ from filestore import FilestoreError
 from filestore.browse import InspectedStore, natural_key
 from tui.formatting import MOST_NAMED, all_quoted, count, line
 from tui.formatting.rows import COLUMNS, SORTS
-from tui.formatting.search import KINDS
 from tui.views.browse_page import BrowsePage
 from tui.views.browse_rows import marked_paths
 from tui.views.context import Target
@@ -26,7 +25,7 @@ class BrowseView(BrowsePage):
         """Open the resource, or read the chunk."""
         if not self._is_on_the_left:
             return
-        if self._is_searching or not self._tree.rows.open():
+        if self._is_searching or not self.outline.rows.open():
             self._reading()
 
     def do_close(self) -> None:
@@ -34,15 +33,15 @@ class BrowseView(BrowsePage):
         if not self._is_on_the_left:
             self._listing()
         elif not self._is_searching:
-            self._tree.rows.close()
+            self.outline.rows.close()
 
     def do_close_all(self) -> None:
         """Close every resource."""
-        self._tree.close_all()
+        self.outline.close_all()
 
     def do_open_all(self) -> None:
         """Open every resource."""
-        self._tree.open_all()
+        self.outline.open_all()
 
     def do_filter(self) -> None:
         """Show some names only; in the text, find words in it."""
@@ -51,7 +50,7 @@ class BrowseView(BrowsePage):
             return
         self._leave_search()
         self._listing()
-        self._tree.begin_filter()
+        self.outline.begin_filter()
 
     def do_columns(self) -> None:
         """Choose what the list is sorted by, and its columns."""
@@ -78,29 +77,11 @@ class BrowseView(BrowsePage):
 
         self.app.push_screen(ChoiceScreen("Order and columns", choices, at=now), take)
 
-    def do_summaries(self) -> None:
-        """Show the tree of summaries in place of the files, or the files again."""
-        self._leave_search()
-        path, name = self.detail.path or self._path, self._tree.resource
-        if self._is_on_summaries and path:
-            self.open_path(path)
-        else:
-            self._show_summaries(not self._is_on_summaries)
-            if path:
-                self.summaries.open_path(path, name)
-            elif self._is_on_summaries and name is not None:
-                self.summaries.open_resource(name)
-            elif name is not None:
-                self.outline.rows.move_to(self.outline.way(name))
-            self.detail.follow(self._tree.target)
-        self._listing()
-        self.host.context_changed()
-
     def do_search(self) -> None:
         """Search the whole store."""
         self._listing()
         self._show_search()
-        self.search.begin(KINDS[0] if self._is_on_summaries else "")
+        self.search.begin()
         self._mark_on_map()
 
     def search_for(self, query: str) -> None:
@@ -120,17 +101,17 @@ class BrowseView(BrowsePage):
             pass
         elif self.search.input.is_typing and self.search.path:
             self._listing()
-        elif self._tree.input.is_typing:
-            self._tree.show_all(back=True)
+        elif self.outline.input.is_typing:
+            self.outline.show_all(back=True)
             self._listing()
         elif not self._is_on_the_left:
             if not self.detail.end_find():
                 self._listing()
         elif self._leave_search():
             self._listing()
-            self.detail.follow(self._tree.target)
+            self.detail.follow(self.outline.target)
         else:
-            self._tree.show_all()
+            self.outline.show_all()
         self.host.context_changed()
 
     def do_text(self) -> None:
@@ -258,8 +239,8 @@ class BrowseView(BrowsePage):
 
         if marks:
             self._read_marked(copy)
-        elif self._path or self._tree.resource:
-            copy([self._path or self._tree.resource or ""])
+        elif self._path or self.outline.resource:
+            copy([self._path or self.outline.resource or ""])
 
     def _with_resources(self, then: Callable[[Sequence[str]], None]) -> None:
         """Give the resources of what is marked, else the one under the cursor; none for all."""

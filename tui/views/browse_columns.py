@@ -15,17 +15,17 @@ from textual.message import Message
 from textual.timer import Timer
 
 from filestore import FilestoreError
-from filestore.browse import DocumentFiles, InspectedStore, natural_key
+from filestore.browse import DocumentFiles, InspectedStore, Row, natural_key
 from tui.formatting import Line, line
 from tui.formatting import rows as texts
 from tui.formatting.rows import folder_above, is_folder, own_name
 from tui.state.rows import Document, Pending, TreeRows, Way
-from tui.views.browse_rows import Below, TreeList, marked_line
+from tui.views.browse_rows import Below, Node, TreeList, marked_line, rows_below
 from tui.views.context import Target, ViewContext
 from tui.widgets.rows import VirtualRows
 
 if TYPE_CHECKING:
-    from filestore.browse import Counts, Measure, Row
+    from filestore.browse import Counts, Measure
 
 MOST_ROWS: Final = 10_000
 """Rows whose words are kept; beyond that all are dropped and read again."""
@@ -48,7 +48,8 @@ class ResourceRows(TreeList):
             self.rows_below,
             self.seek,
             self.fetch,
-            can_open=lambda way: isinstance(way[-1], str),
+            can_open=self._can_open,
+            is_heading=lambda way: isinstance(way[-1], str),
             # Folders inside one that is closed stay as they are.
             keeps=lambda way: is_folder(way[-1]),
             columns=self._columns,
@@ -63,6 +64,8 @@ class ResourceRows(TreeList):
         """The files of each document that is shown."""
         self._read: dict[str | int, Row] = {}
         """What was read for rows that came in sight."""
+        self._summaries: dict[Way, Row] = {}
+        """What is known of each row of the tree of summaries."""
         self._matches: Mapping[str, array[int]] = {}
         self._measures: dict[str, Measure] = {}
         """Size and date of what came in sight, or of all where these are sorted by."""
@@ -119,8 +122,12 @@ class ResourceRows(TreeList):
     @property
     def path(self) -> str:
         """Of the file under the cursor; "" for a resource, and while it is not known."""
-        row = self._read.get(self.key[-1]) if self.key is not None else None
-        return row.path if row is not None else ""
+        match self.key:
+            case (*_, Node(path)):
+                return path
+            case (*_, key) if key in self._read:
+                return self._read[key].path
+        return ""
 
     @property
     def target(self) -> Target | None:
@@ -128,6 +135,8 @@ class ResourceRows(TreeList):
         key = self.key
         if key is None:
             return None
+        if isinstance(key[-1], Node):
+            return Target(path=key[-1].path)
         if isinstance(key[-1], int):
             return Target(file=key[-1])
         name = _resource_of(key)
@@ -142,7 +151,7 @@ class ResourceRows(TreeList):
                 return ()
             case (*_, Document() as document):
                 return self._documents.get(document, ())
-            case (*_, int(file)):
+            case (*_, int(file)) | (*_, Node(file)):
                 return (file,)
         return (way,)
 
@@ -151,12 +160,19 @@ class ResourceRows(TreeList):
     def rows_below(self, way: Way) -> Sequence[Any] | int:
         """The names in a folder, the files of a document; of a resource how many it has."""
         key = way[-1]
+        if isinstance(key, Node):
+            return self._summaries[way].children
         if isinstance(key, Document):
             return self._documents[key]
         return self._inside[key] if key in self._inside else self.resources[key].children
 
-    def _keys(self, found: Below) -> Sequence[Any]:
-        """The keys of what is below a resource."""
+    def _can_open(self, way: Way) -> bool:
+        """Not a summary that is above itself."""
+        row = self._summaries.get(way)
+        return row.children > 0 and not _is_circle(way) if row else isinstance(way[-1], str)
+
+    def _keys(self, way: Way, found: Below) -> Sequence[Any]:
+        """The keys of what is below a resource or a summary."""
         if isinstance(found, array):
             return found
         keys: list[Any] = []
@@ -164,24 +180,26 @@ class ResourceRows(TreeList):
             if isinstance(one, DocumentFiles):
                 keys.append(Document(one.ids[0]))
                 self._documents[keys[-1]] = one.ids
+            elif isinstance(one, Row):
+                keys.append(Node(one.path))
+                self._summaries[*way, keys[-1]] = one
             else:
                 keys.append(one)
         return keys
 
     def seek(self, way: Way) -> None:
-        """Read the files of a resource; what is in a folder comes with all folders."""
-        name = way[-1]
+        """Read what is below a resource or a summary; folders come with all of them."""
 
         def take_below(found: Below) -> None:
-            if not self.model.is_filtered and self.model.take(way, self._keys(found)):
+            if not self.model.is_filtered and self.model.take(way, self._keys(way, found)):
                 self.rows.changed()
                 self.post_message(self.Pointed())
 
-        if not is_folder(name):
+        if not is_folder(way[-1]):
             self.host.task_manager.read(
-                lambda store: store.listing.rows_below(name),
+                lambda store: rows_below(store, way[-1]),
                 take_below,
-                group=f"files of {name}",
+                group=f"below {way}",
                 urgent=True,
             )
 
@@ -190,7 +208,7 @@ class ResourceRows(TreeList):
         keys = [way[-1] for way in ways]
         # What is known of its first file says the name of a document.
         files = [key.first if isinstance(key, Document) else key for key in keys]
-        files = [key for key in dict.fromkeys(files) if not isinstance(key, str | Pending)]
+        files = [key for key in dict.fromkeys(files) if isinstance(key, int)]
         files = [key for key in files if key not in self._read]
         known = (self.resources[key] for key in keys if key in self.resources)
         names = {row.id: row.resource for row in known if row.id and row.resource not in self._read}
@@ -234,10 +252,12 @@ class ResourceRows(TreeList):
             read, resource = self._read.get(key.first), self.resources.get(_resource_of(way))
             return texts.heading_row(read, resource) if read and resource else None
         shown = self._shown(way)
+        if shown is not None and isinstance(key, Node):
+            return texts.summary_row(shown[0], self.host.findings.tree, shown[1])
         return texts.file_row(*shown) if shown is not None else None
 
     def _columns(self, way: Way, room: int) -> Line:
-        shown = None if isinstance(way[-1], Document) else self._shown(way)
+        shown = None if isinstance(way[-1], Document | Node) else self._shown(way)
         if shown is None:
             return ()
         has_drift = len(self.host.findings) > 0
@@ -250,6 +270,16 @@ class ResourceRows(TreeList):
         key, is_filtered = way[-1], self.model.is_filtered
         name = _resource_of(way)
         resource, index = self.resources.get(name), self.host.findings.index
+        if isinstance(key, Node):
+            above = self._summaries.get(way[:-1])
+            return self._summaries[way], texts.Shown(
+                depth=len(way) - 1,
+                is_open=self.model.is_open(way),
+                is_circle=_is_circle(way),
+                title_above=above.title if above is not None else own_name(name),
+                findings=index.of_row(key.path),
+                ascii_only=self.rows.is_ascii,
+            )
         read, by_title = self._read.get(key), self.order.endswith("title")
         if not isinstance(key, str):
             if read is None:
@@ -400,6 +430,11 @@ class ResourceRows(TreeList):
         """Draw the findings of the rows again."""
         self.rows.loaded(0, len(self.model))
         self.show_count()
+
+
+def _is_circle(way: Way) -> bool:
+    """Whether a row names what is above it."""
+    return way[-1] in way[:-1]
 
 
 def _resource_of(way: Way) -> str:

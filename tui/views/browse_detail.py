@@ -24,8 +24,8 @@ from tui.formatting import chunks as texts
 from tui.formatting.findings import place_of
 from tui.formatting.rows import neighbour_row
 from tui.state.rows import Listed
+from tui.views.browse_family import FamilyPane
 from tui.views.browse_map import MapPane
-from tui.views.browse_summaries import FamilyPane
 from tui.views.context import Jumped, Target, ViewContext, Visit
 from tui.views.prepared import Prepared, prepared_file, prepared_resource, text_of
 from tui.widgets.bars import Bar, Caption, Item

@@ -22,7 +22,6 @@ from tui.formatting.search import query_words
 from tui.views.browse_detail import Detail
 from tui.views.browse_rows import TreeList, marked_paths
 from tui.views.browse_search import BrowseSearch
-from tui.views.browse_summaries import BrowseSummaries
 from tui.views.browse_tree import BrowseTree
 from tui.views.context import Jumped, Target, View, ViewContext, Visit
 from tui.views.dialogs import Choice, ChoiceScreen
@@ -63,14 +62,11 @@ class BrowsePage(View):
         # Held here: the session is saved when no screen has them any more.
         self.outline = BrowseTree(host)
         """Resources and chunks."""
-        self.summaries = BrowseSummaries(host)
-        """The tree of summaries, which `S` shows in place of the resources."""
         self.search = BrowseSearch(host)
         """Query and hits."""
         self.detail = Detail(host, self._nothing_lines)
         """What is shown of one of them."""
         self._is_searching = False
-        self._is_on_summaries = False
         self._followed: Target | None = NOWHERE
         """What the cursor of the tree was on when it last moved."""
         self._going_to = ""
@@ -90,7 +86,6 @@ class BrowsePage(View):
         with Horizontal():
             with Vertical(id="browse-left"):
                 yield self.outline
-                yield self.summaries
                 yield self.search
             yield self.detail
 
@@ -101,12 +96,7 @@ class BrowsePage(View):
     @property
     def listed(self) -> VirtualRows:
         """The list on the left that is seen."""
-        return self.search.hits if self._is_searching else self._tree.rows
-
-    @property
-    def _tree(self) -> BrowseTree | BrowseSummaries:
-        """The list of the left that is no search: files, or summaries."""
-        return self.summaries if self._is_on_summaries else self.outline
+        return self.search.hits if self._is_searching else self.outline.rows
 
     # What the frame asks
 
@@ -120,7 +110,7 @@ class BrowsePage(View):
             place=self.place,
             path=index.moved_to(path) or path,
             line=self.detail.first_line,
-            resource="" if self._is_searching else self._tree.resource or "",
+            resource="" if self._is_searching else self.outline.resource or "",
             query=self.search.query_words if self._is_searching else "",
             mode=self.search.asked_mode,
             kind=self.search.asked_kind if self._is_searching else "",
@@ -136,7 +126,7 @@ class BrowsePage(View):
     @property
     def _drifted(self) -> str:
         """The folder of the resource under the cursor, where it has findings; else ""."""
-        findings, name = self.host.findings, self._tree.resource
+        findings, name = self.host.findings, self.outline.resource
         if self._is_searching or not name or not any(findings.index.of_resource(name).values()):
             return ""
         return findings.tree.store_path(ChunkPath(name)).rstrip("/")
@@ -144,7 +134,7 @@ class BrowsePage(View):
     @property
     def _path(self) -> str:
         """Of the file under the cursor, before it is shown."""
-        return self.search.path if self._is_searching else self._tree.path
+        return self.search.path if self._is_searching else self.outline.path
 
     def entered(self) -> None:
         """Give the focus to the list, unless something here has it."""
@@ -166,7 +156,6 @@ class BrowsePage(View):
     def _open(self, target: Target, section: int = 0) -> None:
         """Show a file, and put the cursor on it."""
         self._leave_search()
-        self._show_summaries(False)
         self._going_to = target.path
         self.detail.show(Target(file=section) if section else target)
         self.outline.open_path(target.path, target.line, section)
@@ -197,7 +186,6 @@ class BrowsePage(View):
             self._open(was.target)
         else:
             self._leave_search()
-            self._show_summaries(False)
             self.outline.rows.move_to(self.outline.way(name))
         self.detail.come_back(was)
 
@@ -260,7 +248,6 @@ class BrowsePage(View):
         """Read everything that is shown again."""
         if self.is_mounted:
             self.outline.store_changed()
-            self.summaries.store_changed()
             self.detail.store_changed()
 
     def findings_changed(self) -> None:
@@ -295,10 +282,7 @@ class BrowsePage(View):
         """The lines shown while the cursor is on nothing."""
         if self._is_searching:
             return nothing_lines(why="search") if self.search.query_words else ()
-        if self._is_on_summaries and not self.summaries.filter:
-            is_read = self.summaries.is_known and not self.summaries.problem
-            return nothing_lines(why="summaries") if is_read else ()
-        if self._is_on_summaries or self.outline.model.is_filtered:
+        if self.outline.model.is_filtered:
             return nothing_lines(why="filter")
         if self.outline.resources or not self.outline.is_known:
             return ()
@@ -314,13 +298,11 @@ class BrowsePage(View):
     @on(TreeList.Pointed)
     def _pointed_in_tree(self) -> None:
         # A tree is also read again while the search hides it.
-        if self._is_searching or (self._going_to and not self._is_on_summaries):
+        if self._is_searching or self._going_to:
             return
-        target = self._tree.target
+        target = self.outline.target
         # A file that only the detail shows stays there until the cursor moves.
-        if self._is_on_summaries:
-            self.detail.follow(target)
-        elif target != self._followed:
+        if target != self._followed:
             self._followed = target
             self.detail.find = ()
             self.detail.follow(target)
@@ -376,12 +358,7 @@ class BrowsePage(View):
 
     @on(Jumped)
     def _jumped(self, event: Jumped) -> None:
-        if self._is_on_summaries and not self._is_searching:
-            self._remember()
-            self.detail.show(Target(path=event.path))
-            self.summaries.open_path(event.path)
-        else:
-            self.open_path(event.path, event.line)
+        self.open_path(event.path, event.line)
         self.detail.take_focus()
 
     @property
@@ -389,20 +366,11 @@ class BrowsePage(View):
         focused = self.screen.focused
         return focused is None or self.detail not in focused.ancestors
 
-    def _show_summaries(self, wanted: bool) -> None:
-        """Show the one tree, or the other."""
-        if self._is_on_summaries == wanted:
-            return
-        self._is_on_summaries = wanted
-        self.outline.display, self.summaries.display = not wanted, wanted
-        if wanted:
-            self.summaries.read()
-
     def _show_search(self) -> None:
         """Show what was searched in place of the tree."""
         self._is_searching = True
         self.add_class("-searching")
-        self._tree.display = False
+        self.outline.display = False
         self.search.display = True
 
     def _leave_search(self) -> bool:
@@ -411,7 +379,7 @@ class BrowsePage(View):
         self._is_searching = False
         self.remove_class("-searching")
         self.search.display = False
-        self._tree.display = True
+        self.outline.display = True
         self.detail.find = ()
         self._mark_on_map()
         return True

@@ -1,4 +1,4 @@
-"""What both trees of Browse share, what they ask the store, and what is done with marked rows.
+"""What a list with a filter is, what the tree asks the store, and what is done with marked rows.
 
 One rule: a marked resource means every file of it, read from the catalog and never on the screen's
 thread.
@@ -31,8 +31,14 @@ if TYPE_CHECKING:
 FILTER_S: Final = 0.06
 """How long typing pauses before a filter is applied."""
 
-Below = Sequence["int | DocumentFiles"]
-"""What the store has below a resource."""
+Below = Sequence["int | DocumentFiles | Row"]
+"""What the store has below a resource, its summaries first, or below one of these."""
+
+
+class Node(Struct, frozen=True):
+    """The key of a file in the tree of summaries, whose way is what leads to it there."""
+
+    path: str
 
 
 class Located(Struct, frozen=True, kw_only=True):
@@ -41,14 +47,17 @@ class Located(Struct, frozen=True, kw_only=True):
     resource: str
     file: int
     """Its id; of a document in place that of a section, 0 for the document itself."""
-    below: Below
+    way: Sequence[str]
+    """Of a summary: what leads to it below the resource, itself the last."""
+    below: Sequence[Below]
+    """What is below the resource, and below each of these but the last."""
 
 
 class Renewed(Struct, frozen=True, kw_only=True):
     """Everything of the tree, read in one go."""
 
     resources: "Sequence[Row]"
-    below: Mapping[str, Below]
+    below: Mapping[Way, Below]
     place: tuple[str, int] | None
     """Resource and file of the path under the cursor, as they are now."""
     matches: "Mapping[str, array[int]] | None"
@@ -142,6 +151,15 @@ class TreeList(Vertical):
 # What the tree of files asks of the store
 
 
+def rows_below(store: InspectedStore, key: Hashable) -> Below:
+    """What is below a resource, or below a summary."""
+    if isinstance(key, Node):
+        return store.summaries.children(key.path)
+    name = str(key)
+    found, roots = store.listing.rows_below(name), store.summaries.roots(name)
+    return [*roots, *found] if roots else found
+
+
 def located(store: InspectedStore, path: str, line: int, section: int) -> Located | None:
     """Where a file is; None for one that the catalog does not have."""
     listing = store.listing
@@ -151,7 +169,9 @@ def located(store: InspectedStore, path: str, line: int, section: int) -> Locate
     resource, file = found
     if store.places.tree.has_sections:
         file = section or (listing.section_at(path, line) if line else 0)
-    return Located(resource=resource, file=file, below=listing.rows_below(resource))
+    way = store.summaries.way_to(path)
+    below = [rows_below(store, key) for key in (resource, *map(Node, way[:-1]))]
+    return Located(resource=resource, file=file, way=way, below=below)
 
 
 def matches(store: InspectedStore, text: str) -> "Mapping[str, array[int]]":
@@ -165,12 +185,12 @@ def matches(store: InspectedStore, text: str) -> "Mapping[str, array[int]]":
     return store.listing.matching(NameFilter.parse(text))
 
 
-def renewed(store: InspectedStore, opened: Sequence[str], path: str, text: str) -> Renewed:
+def renewed(store: InspectedStore, opened: Sequence[Way], path: str, text: str) -> Renewed:
     """Everything of the tree.
 
     Args:
         store: Whose.
-        opened: The resources that show their files.
+        opened: The resources and summaries that show what is below them.
         path: Of the file under the cursor; "" for none.
         text: The filter; "" for none.
     """
@@ -179,7 +199,11 @@ def renewed(store: InspectedStore, opened: Sequence[str], path: str, text: str) 
     there = {row.resource for row in resources}
     return Renewed(
         resources=resources,
-        below={name: listing.rows_below(name) for name in opened if name in there},
+        below={
+            way: rows_below(store, way[-1])
+            for way in opened
+            if isinstance(way[-1], Node) or way[-1] in there
+        },
         place=listing.place_of(path) if path else None,
         matches=matches(store, text) if text else None,
     )

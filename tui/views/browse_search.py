@@ -124,19 +124,11 @@ class BrowseSearch(Vertical):
         """Whether an answer is awaited."""
         return self._question is not None
 
-    def begin(self, kind: str = "") -> None:
-        """Let a query be typed; what was typed before is there to be changed.
-
-        Args:
-            kind: The word that keeps a new query to one kind of file; "" for all.
-        """
+    def begin(self) -> None:
+        """Let a query be typed; what was typed before is there to be changed."""
         self.display = True
         self.screen.set_focus(self.input)
-        if kind and self.input.value.strip() in ("", *texts.KINDS):
-            self.input.value = f"{kind} "
-            self.input.cursor_position = len(self.input.value)
-        else:
-            self.input.select_all()
+        self.input.select_all()
 
     def ask_for(self, query: str) -> None:
         """Search for this, as if it had been typed here."""

@@ -17,7 +17,7 @@ from tui.formatting import rows as texts
 from tui.formatting.rows import is_folder, way_of
 from tui.state.rows import Document, Way
 from tui.views.browse_columns import ResourceRows
-from tui.views.browse_rows import Located, Renewed, located, matches, renewed
+from tui.views.browse_rows import Located, Node, Renewed, located, matches, renewed
 from tui.views.context import Target, ViewContext
 
 if TYPE_CHECKING:
@@ -138,10 +138,15 @@ class BrowseTree(ResourceRows):
             way = self.way(found.resource)
             if not self.model.is_filtered:
                 self.model.open_each([way[:end] for end in range(1, len(way))])
-            if found.file and self.model.open(way) and not self.model.is_filtered:
-                self.model.take(way, self._keys(found.below))
+            if (found.file or found.way) and self.model.open(way) and not self.model.is_filtered:
+                for below, step in zip(found.below, (*found.way, ""), strict=False):
+                    self.model.open(way)
+                    self.model.take(way, self._keys(way, below))
+                    way = (*way, Node(step)) if step else way
             self.rows.changed()
-            is_there = self.rows.move_to(self._way_to(found.resource, found.file))
+            if self.model.is_filtered or not found.way:
+                way = self._way_to(found.resource, found.file)
+            is_there = self.rows.move_to(way)
             if is_there or not self.model.is_filtered:
                 break
             # The filter hides it.
@@ -254,8 +259,8 @@ class BrowseTree(ResourceRows):
     def store_changed(self) -> None:
         """Read everything again; what is open stays open, the cursor where it is."""
         path, text = self.path, self.filter
-        names = [way[-1] for way in self.model.opened if isinstance(way[-1], str)]
-        opened = [name for name in names if not is_folder(name)][:MOST_REOPENED]
+        ways = [way for way in self.model.opened if isinstance(way[-1], str | Node)]
+        opened = [way for way in ways if not is_folder(way[-1])][:MOST_REOPENED]
         self._ask(lambda store: renewed(store, opened, path, text), self._renew)
 
     def _renew(self, found: Renewed) -> None:
@@ -265,8 +270,8 @@ class BrowseTree(ResourceRows):
         self._measures.clear()
         self._measured_all = False
         self._is_whole = True
-        way = way_of if self.has_sections else lambda name: (name,)
-        known = {way(name): self._keys(below) for name, below in found.below.items()}
+        self._summaries.clear()
+        known = {way: self._keys(way, below) for way, below in found.below.items()}
         if found.matches is not None and self.filter:
             self._show_matches(found.matches)
         self._take_resources(found.resources, known)

@@ -427,7 +427,7 @@ class Session:
 
     def _unreachable(self, where: str, detail: str, *, was_made: bool) -> BackendUnreachable:
         if any(word in detail for word in _LOGIN):
-            what, remedy = "lets nobody in as asked", "set PGPASSWORD, or write ~/.pgpass"
+            what, remedy = "refuses the login", "set PGPASSWORD, or write ~/.pgpass"
         elif re.search(r'database "[^\n]*" does not exist', detail):
             what, remedy = "is no database of that server", "createdb, or check dsn"
         elif was_made:

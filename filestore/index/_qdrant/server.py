@@ -147,7 +147,7 @@ class ServerPlace(Place):
         if status == 404:
             return BackendUnusable(
                 f"{self.address} is not there: {text}",
-                remedy=f"run `filestore sync`, or check `url` and `collection`. {WITHOUT}",
+                remedy=f"'filestore sync', or check `url` and `collection`. {WITHOUT}",
             )
         if "dimension error" in text:
             return WrongDimension(f"{self.address}: {text}", remedy="filestore sync")

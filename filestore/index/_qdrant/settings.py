@@ -94,7 +94,7 @@ def opened_place(choice: BackendChoice) -> tuple[Place, tuple[str, ...]]:
         )
     if missing := missing_packages("qdrant"):
         raise BackendMissing(
-            f"the backend qdrant needs {missing[0]}", remedy=f"run `{install_line('qdrant')}`"
+            f"the backend qdrant needs {missing[0]}", remedy=install_line("qdrant")
         )
     if options.get("url"):
         return _server(options, collection, choice.environment), whitelist
@@ -113,7 +113,7 @@ def _set_anew(options: Mapping[str, Any]) -> str:
         is_path, is_list = key == "path", isinstance(value, list)
         shown = f"{value}-client" if is_path else ",".join(value) if is_list else value
         words.append(f"{key}={shown}")
-    return f"run `{shown_path(shlex.join(words))}`: it sends the vectors there and embeds nothing"
+    return f"'{shown_path(shlex.join(words))}' sends the vectors there and embeds nothing"
 
 
 def _server(

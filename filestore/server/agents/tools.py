@@ -108,7 +108,7 @@ async def call(stores: "Stores", name: str, given: Any, caller: "Caller") -> typ
         has_written = known[name].writes and name != "sync"
         conventions = await store.read(lambda opened: opened.conventions()) if has_written else ""
     except UnknownPathError as error:
-        error.remedy = "take the path of a hit of search, as it stands there"
+        error.remedy = "use a path exactly as search returned it"
         return failed(error)
     except FilestoreError as error:
         return failed(error)

@@ -75,7 +75,7 @@ def require_confirmed(address: Address, *, token: bool, insecure: bool) -> None:
     if not token:
         raise RefusedError(
             "without a token every user and every program of this machine can ask the server",
-            remedy="if that is meant: --insecure",
+            remedy="to confirm: --insecure",
         )
 
 
@@ -145,7 +145,7 @@ def listening(address: Address) -> socket.socket:
         raise FilestoreError(
             # Python adds the address again.
             f"{address.host} port {address.port} cannot be used: {reason.partition(' (while ')[0]}",
-            remedy="filestore serve --port NUMBER (0 for any that is free)",
+            remedy="'filestore serve --port 0' takes any that is free",
         ) from error
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from filestore.browse import InspectedStore, NameFilter
+from filestore.browse import InspectedStore
 
 CHUNKED = "chunked/garden"
 
@@ -42,29 +42,22 @@ def names(nodes: Any) -> list[str]:
 
 
 def test_from_a_resource_to_its_texts(garden: Any) -> None:
-    """A resource leads to its root, that to its children, these to theirs, each with its title."""
+    """A resource leads to its root, that to its children, these to theirs, each with its title;
+    the listing has the texts alone."""
     with opened(garden) as store:
         tree = store.summaries
-        (resource,) = tree.resources()
-        assert (resource.resource, resource.children, resource.stale) == ("garden", 2, 0)
         (root,) = tree.roots("garden")
         assert (root.level, root.children, root.why) == (2, 2, "")
+        assert root.title == "The garden year"
+        rows = store.listing.chunks(store.listing.rows_below("garden"))
+        assert set(names(rows.values())) == {"chunk1", "chunk2", "chunk10"}
         children = tree.children(root.path)
         assert names(children) == ["summary1", "chunk2"]
         assert names(tree.children(children[0].path)) == ["chunk1", "chunk10"]
-        assert tree.titles([root.path, children[1].path]) == {
-            root.path: "The garden year",
-            children[1].path: "Leeks stand. More follows.",
-        }
-        way = tree.way_to(f"{CHUNKED}/chunk10.md")
-        assert way is not None
-        assert [one.rpartition("/")[2] for one in way[1]] == [
-            "summary2.md",
-            "summary1.md",
-            "chunk10.md",
-        ]
-        assert names(tree.matching(NameFilter.parse("climbing"))) == ["summary1"]
-        assert names(tree.matching(NameFilter.parse("!climbing"))) == ["summary2"]
+        assert [one.title for one in children] == ["Climbing plants", "Leeks stand. More follows."]
+        way = tree.way_to(f"{CHUNKED}/summary1.md")
+        assert [one.rpartition("/")[2] for one in way] == ["summary2.md", "summary1.md"]
+        assert tree.way_to(f"{CHUNKED}/chunk10.md") == ()
 
 
 def test_what_changed_marks_what_is_above_it(garden: Any) -> None:
@@ -79,16 +72,15 @@ def test_what_changed_marks_what_is_above_it(garden: Any) -> None:
         assert "1 text that it was made from changed" in family.node.why
         assert names(family.above) == ["summary2"]
         assert family.above[0].why
-        (resource,) = store.summaries.resources()
-        assert resource.stale == 2
+        (root,) = store.summaries.roots("garden")
+        assert root.why == family.above[0].why
 
 
 def test_a_text_that_no_summary_was_made_from(garden: Any) -> None:
-    """It has no way from the top and no family, and makes the root stale."""
+    """It has no family, and makes the root stale."""
     garden.write("file_index/chunked/garden/chunk11.md", "Frost comes late.\n")
     garden("sync", code=None)
     with opened(garden) as store:
-        assert store.summaries.way_to(f"{CHUNKED}/chunk11.md") is None
         assert store.summaries.family(f"{CHUNKED}/chunk11.md") is None
         (root,) = store.summaries.roots("garden")
         assert root.why == "1 text is in no summary"
@@ -109,10 +101,8 @@ def test_circles_and_lies(garden: Any) -> None:
         assert names(tree.children(f"{CHUNKED}/summary5.md")) == ["summary5"]
         (gone,) = tree.children(f"{CHUNKED}/summary6.md")
         assert (gone.state, gone.kind, gone.children) == ("gone", "chunk", 0)
-        assert tree.way_to(f"{CHUNKED}/summary4.md") == (
-            "garden",
-            (f"{CHUNKED}/summary3.md", f"{CHUNKED}/summary4.md"),
-        )
+        way = (f"{CHUNKED}/summary3.md", f"{CHUNKED}/summary4.md")
+        assert tree.way_to(way[1]) == way
 
 
 def test_no_summaries_at_all(workspace: Any) -> None:
@@ -120,5 +110,4 @@ def test_no_summaries_at_all(workspace: Any) -> None:
     workspace.write("file_index/chunked/garden/chunk1.md", "Beans climb.\n")
     workspace.sync()
     with opened(workspace) as store:
-        assert store.summaries.resources() == []
-        assert store.summaries.matching(NameFilter.parse("x")) == []
+        assert store.summaries.roots("garden") == []

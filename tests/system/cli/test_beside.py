@@ -361,7 +361,7 @@ def test_nonsense_by_hand_is_named(filled: Any, table: str, says: str) -> None:
     path.write_text(f"{head}{table}\n{chunker}{rest}")
     done = filled("status", code=3)
     assert says in done.stderr
-    assert "try: " in done.stderr
+    assert "\n  " in done.stderr
 
 
 def test_the_same_model_beside_by_hand_is_told(filled: Any) -> None:

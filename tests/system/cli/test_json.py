@@ -147,6 +147,7 @@ def test_search_and_models(filled, says):
     assert says("Trusted", "trust")["trusted"] is True
     says("Hooks", "git", "install")
     says("Toured", "demo", code=None)
+    says("HelpText", "help", "ls")
     says("Failure", "show", "nowhere.md", code=3)
 
 

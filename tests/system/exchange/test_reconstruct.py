@@ -389,7 +389,7 @@ def test_a_service_that_gives_nothing(workspace: Any, read: Any, behaviour: Any,
         server.behave(behaviour)
         done = read(server, code=3)
     assert said in done.stderr
-    assert "try: " in done.stderr
+    assert "\n  " in done.stderr
     assert not (workspace.folder / "out").exists()
 
 

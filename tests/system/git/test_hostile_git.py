@@ -248,7 +248,7 @@ def test_what_git_would_wait_for_is_named_before(
         for words in asked:
             said = workspace(*words, cwd=top / "file_index", code=3).stderr
             kind = "folder" if place == "objects" else "file"
-            expected = f"{path} is {found}, not a {kind}\n  try: remove {path}, or clone"
+            expected = f"{path} is {found}, not a {kind}\n  remove {path}, or clone"
             assert expected in said, (words, said)
         for words in (("status",), ("sync",), ("search", "basalt")):
             done = workspace(*words, cwd=top / "file_index", code=None)

@@ -270,7 +270,7 @@ def test_a_wrong_password_is_not_shown(postgres_server: Server) -> None:
         f"postgresql://postgres:{PASSWORD}wrong@127.0.0.1:{postgres_server.port}/postgres",
     ):
         backend = backend_at(dsn)
-        with refused(BackendUnreachable, "lets nobody in", "PGPASSWORD"):
+        with refused(BackendUnreachable, "refuses the login", "PGPASSWORD"):
             backend.load()
         assert PASSWORD not in repr(backend) + backend.address()
 
@@ -278,7 +278,7 @@ def test_a_wrong_password_is_not_shown(postgres_server: Server) -> None:
 def test_a_password_of_the_environment_is_used_and_not_shown(database: Database) -> None:
     """Where the DSN, which is committed with the settings, has none."""
     dsn = database.server.dsn(database.name, password="")
-    for password, words in ((PASSWORD, ""), (f"{PASSWORD}wrong", "lets nobody in")):
+    for password, words in ((PASSWORD, ""), (f"{PASSWORD}wrong", "refuses the login")):
         choice = BackendChoice(
             kind="pgvector",
             options={"dsn": dsn},

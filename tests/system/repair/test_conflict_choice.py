@@ -190,6 +190,22 @@ def unmerged(workspace: Any) -> str:
     return done
 
 
+@pytest.mark.parametrize("is_added", [False, True])
+def test_the_next_command_of_git_is_named(busy: Any, is_added: bool) -> None:
+    """Also where the file was added with its markers: what was printed leaves none in git."""
+    path = "file_index/chunked/amber.md"
+    if is_added:
+        busy.git("add", "-f", path)
+        busy.sync(code=None)
+    (step,) = repair(busy, "--theirs", "amber.md", code=None)["applied"]
+    command = step["detail"].rpartition("; then '")[2].removesuffix("'")
+    assert command == "git add chunked/amber.md"
+    if is_added:
+        assert "<<<<<<<" in busy.git("show", f":{path}")
+    busy.git("-C", str(busy.store), "add", "-f", *command.split()[2:])
+    assert "<<<<<<<" not in busy.git("show", f":{path}")
+
+
 def test_one_file_is_resolved_while_git_waits(busy: Any) -> None:
     """Text, binary and deleted: the named file takes the side, git's index and others stay."""
     chunked, staged = busy.store / "chunked", unmerged(busy)

@@ -60,7 +60,7 @@ COMMANDS_TRIED = {
     "import": [["import", "jsonl", "none.jsonl"]],
     "convert": [["convert", "none.ragmd", "none"]],
 }
-ELSEWHERE = {"init", "demo", "tui", "serve", "mcp", "token", "watch"}
+ELSEWHERE = {"init", "demo", "help", "tui", "serve", "mcp", "token", "watch"}
 """They make a store or open none, or go on until they are ended and do what `update` does."""
 
 

@@ -146,7 +146,7 @@ def test_a_query_is_not_its_own_rewriting() -> None:
     """Queries that only repeat the query are not counted."""
     answer = json.dumps({"queries": ["Who holds the lock?", "which process owns the lock"]})
     assert read_answer(answer, REWRITE).lines == ("which process owns the lock",)
-    assert "1 said before" in problem(json.dumps({"queries": ["WHO HOLDS THE LOCK"]}), REWRITE)
+    assert "1 asked before" in problem(json.dumps({"queries": ["WHO HOLDS THE LOCK"]}), REWRITE)
 
 
 def test_instructions_are_not_a_result() -> None:

@@ -90,7 +90,7 @@ def test_a_missing_file_is_forgotten_or_restored() -> None:
     assert step.seen == {PATH: ABSENT}
     (step,) = planned(missing, policy=writing).steps
     assert step.kind == "forget"
-    assert "nothing of it is kept" in step.detail
+    assert "no copy of it is kept" in step.detail
 
 
 def test_a_mass_comes_back_whole_or_not_at_all() -> None:

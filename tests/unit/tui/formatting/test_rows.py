@@ -47,7 +47,6 @@ def test_no_word_steers_the_terminal(text, name, state):
         rows.file_row(Row(kind="section", path=name, headings=(text,), title=text, page=2), shown),
         rows.heading_row(Row(kind="chunk", source=name), Row(kind="resource", source=text)),
         rows.summary_row(odd, CHUNKS, shown),
-        rows.summary_row(Row(kind="resource", resource=name), CHUNKS, shown),
         *chunks.family_lines(family),
         *(line for _, line in rows.family_rows(family, CHUNKS)),
         rows.count_line(shown=1, resources=2, chunks=3, filtered=text, has_sections=True),

@@ -49,7 +49,7 @@ def test_what_is_meant(text, typed):
 def test_every_command_of_the_program_is_done():
     """Each is done by a page or run; what runs without a question, or never ends, is one of it."""
     known = options_of_commands()
-    assert known.keys() >= COMMANDS.keys() >= OPTIONS.keys() - {"help", "quit"}
+    assert known.keys() >= COMMANDS.keys() >= OPTIONS.keys() - {"help", "stores", "quit"}
     assert known.keys() >= ONLY_LOOK | ENDLESS
     for command in COMMANDS.keys() - OPTIONS.keys():
         assert parse(f"{command} word") == Typed(name="run", words=(command, "word"))

@@ -1,0 +1,107 @@
+"""Every command on one screen, and what is here."""
+
+from typing import Final
+
+from filestore.cli._width import filled, width
+from filestore.config import layout
+from filestore.core.caller import working_folder
+from filestore.server.operations import COMMANDS
+
+GROUPS: Final = {
+    "start": {"init": "", "demo": "", "tui": ""},
+    "find": {
+        "search": "find passages, best first, with line and freshness",
+        "show": "",
+        "ls": "",
+        "about": "overview of the store, a folder or a document",
+        "links": "",
+        "similar duplicates": "find passages alike, files with the same text",
+        "open": "",
+    },
+    "keep up to date": {
+        "sync watch": "update the index from the files; as they change",
+        "status": "",
+        "verify": "",
+        "repair": "",
+        "changes": "",
+        "undo redo": "undo a change of files; redo it",
+        "git": "",
+    },
+    "chunk stores": {
+        "add update": "add documents; import changed ones again",
+        "rm mv": "remove documents; move files with their links",
+        "enrich": "",
+        "reconstruct": "",
+        "export import": "write and read forms of other programs",
+        "convert": "turn a .ragmd file into FAISS + JSON, or back",
+    },
+    "models": {
+        "embedder": "",
+        "backend": "",
+        "embeddings": "",
+        "trust": "",
+        "evaluate": "measure search by questions with known answers",
+        "log compare": "find the commits that changed an answer",
+    },
+    "programs": {"serve": "", "mcp": "", "token": ""},
+}
+"""The commands by purpose: of a row its sentence; empty: that of the table of operations."""
+SYNONYMS: Final = {
+    "ask": "search",
+    "cat": "show",
+    "check": "verify",
+    "clone": "init",
+    "create": "init",
+    "delete": "rm",
+    "diff": "status",
+    "doctor": "status",
+    "edit": "open",
+    "find": "search",
+    "grep": "search",
+    "history": "changes",
+    "index": "sync",
+    "list": "ls",
+    "model": "embedder",
+    "models": "embedder",
+    "move": "mv",
+    "new": "init",
+    "query": "search",
+    "read": "show",
+    "refresh": "sync",
+    "reindex": "sync",
+    "remove": "rm",
+    "rename": "mv",
+    "revert": "undo",
+    "server": "serve",
+    "ui": "tui",
+    "view": "show",
+}
+"""What other programs call a command."""
+_FIRST: Final = ("search WORDS", "status", "sync", "tui", "help")
+_WITHOUT_A_STORE: Final = ("init", "init --in-place FOLDER", "demo", "tui", "help start")
+_PAGES: Final = "start, search, meaning, agents, git, chunks, drift, exit-codes …"
+_USAGE: Final = "usage: filestore [--store DIR] [--json] [--version] COMMAND …"
+_DESCRIPTION: Final = "Knowledge as Markdown files that people edit, and an index that follows."
+
+
+def overview() -> str:
+    """Every command in its group; related ones share a line."""
+    columns = width()
+    rows = [*filled(_USAGE, columns), *filled(_DESCRIPTION, columns), ""]
+    for group, lines in GROUPS.items():
+        rows.append(f"{group}:")
+        for line, about in lines.items():
+            names = line.split()
+            row = f"  {', '.join(names):<19} {about or COMMANDS[names[0]].about}"
+            rows += filled(row, columns, indent=22)
+    rows += ["", *filled("help COMMAND|PAGE|CODE says more. Pages: " + _PAGES, columns)]
+    return "\n".join([*rows, ""])
+
+
+def welcome() -> str:
+    """What is here, and the commands to begin with."""
+    try:
+        here, first = f"The store is {layout.find_root(working_folder())}.", _FIRST
+    except layout.NoStoreError as error:
+        here, first = f"{error.message[:1].upper()}{error.message[1:]}.", _WITHOUT_A_STORE
+    return "\n".join([here, "", *(f"  filestore {words}" for words in first), ""])

@@ -1,0 +1,123 @@
+"""`filestore init` looks at the folder and asks on a terminal; elsewhere it makes a chunk store."""
+
+import os
+import pty
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from filestore.cli import setup
+from filestore.core.errors import RefusedError
+
+Run = Callable[..., Any]
+FILESTORE = [sys.executable, "-m", "filestore", "init", "--embedder", "builtin"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A document with a heading, and nothing else."""
+    place = tmp_path / "my notes"
+    place.mkdir()
+    (place / "lease.md").write_text("# Lease of the cellar\n\nThe rent is paid monthly.\n")
+    (place / "bins.md").write_text("# Bins\n\nThey go out on Tuesday.\n")
+    return place
+
+
+def answered(folder: Path, keys: bytes) -> tuple[int, str]:
+    """Type an answer to the question; returns the exit code and what was on the screen."""
+    child, terminal = pty.fork()
+    if not child:
+        os.chdir(folder)
+        os.execv(FILESTORE[0], FILESTORE)
+    seen = b""
+    while b"which? [1] " not in seen:
+        seen += os.read(terminal, 1000)
+    os.write(terminal, keys)
+    try:
+        while part := os.read(terminal, 1000):
+            seen += part
+    except OSError:
+        # Nobody has the other end any more.
+        pass
+    os.close(terminal)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), seen.decode()
+
+
+@pytest.mark.parametrize("keys", [b"\n", b"1\n"])
+def test_enter_indexes_where_it_lies(run: Run, folder: Path, keys: bytes) -> None:
+    """The look stands above the question, and the query that is named finds its document first."""
+    code, seen = answered(folder, keys)
+    assert code == 0
+    assert "2 documents (2 md; 0 kB): searchable in about 1 s, by meaning in" in seen
+    assert sorted(os.listdir(folder)) == [".filestore", "bins.md", "filestore.toml", "lease.md"]
+    command = seen.rpartition("next: ")[2].strip()
+    assert command == "filestore search 'Lease of the cellar'"
+    assert run(*shlex.split(command)[1:], cwd=folder).stdout.startswith("lease.md")
+
+
+def test_two_makes_a_chunk_store(folder: Path) -> None:
+    """In a folder of its own."""
+    code, _ = answered(folder, b"2\n")
+    assert code == 0
+    assert sorted(os.listdir(folder)) == ["bins.md", "file_index", "lease.md"]
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"), [(b"x\n", 4), (b"\x04", 4), (b"\x03", 130)], ids=["x", "end", "stop"]
+)
+def test_without_an_answer_nothing_is_made(folder: Path, keys: bytes, expected: int) -> None:
+    """Another word, the end of the input, ctrl-c."""
+    code, _ = answered(folder, keys)
+    assert code == expected
+    assert sorted(os.listdir(folder)) == ["bins.md", "lease.md"]
+
+
+@pytest.mark.parametrize("words", [[], ["--no-input"], ["--chunks"]])
+def test_elsewhere_a_chunk_store_is_made(run: Run, folder: Path, words: list[str]) -> None:
+    """Without a terminal nothing is asked; one line names the other way, unless it was chosen."""
+    done = run("init", "--embedder", "builtin", *words, cwd=folder)
+    assert done.code == 0
+    assert (folder / "file_index/filestore.toml").exists()
+    named = "2 documents lie here; 'filestore init --in-place' indexes them as is\n"
+    assert done.stderr == ("" if words == ["--chunks"] else named)
+
+
+def test_a_plan_writes_nothing(run: Run, folder: Path) -> None:
+    """It says where the store would be and what is there, in words and in JSON."""
+    done = run("init", "--in-place", "--plan", cwd=folder)
+    assert (done.code, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"would create a store in {folder}, layout in-place\n2 documents")
+    planned = run("init", "--plan", "--json", cwd=folder).json
+    assert planned["root"] == str(folder / "file_index")
+    assert (planned["layout"], planned["documents"]) == ("tree", 2)
+    assert sorted(os.listdir(folder)) == ["bins.md", "lease.md"]
+
+
+def test_a_home_folder_needs_yes(
+    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Also by a link; before anything is written."""
+    monkeypatch.setenv("HOME", str(folder))
+    (tmp_path / "link").symlink_to(folder)
+    for words in (["."], [str(tmp_path / "link")]):
+        done = run("init", "--in-place", *words, cwd=folder)
+        assert (done.code, "is your home folder" in done.stderr) == (4, True)
+    assert sorted(os.listdir(folder)) == ["bins.md", "lease.md"]
+    assert run("init", "--in-place", "--yes", "--embedder", "builtin", cwd=folder).code == 0
+
+
+def test_the_root_and_many_documents_need_yes(folder: Path) -> None:
+    """Asked of the check alone: nothing may ever be made in the root of a machine."""
+    for place, documents in (("/", 0), ("//", 3), (str(folder), 50_001)):
+        with pytest.raises(RefusedError):
+            setup._refuse_much(place, documents)
+    setup._refuse_much(str(folder), 50_000)
+
+
+def test_one_way_at_a_time(run: Run, folder: Path) -> None:
+    """--chunks and --in-place exclude each other."""
+    assert run("init", "--chunks", "--in-place", cwd=folder).code == 2
