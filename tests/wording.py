@@ -1,14 +1,15 @@
 """What people and programs read of this program: ``python tests/wording.py > strings.txt``.
 
 A line each: where it stands, a tab, the text. Values that are put into a text are `{}`. What Python
-writes are its literals of two words and more, without docstrings and SQL; what the page writes, its
-literals and its text.
+writes are its literals of two words and more, without SQL, and the docstrings that are help; what
+the page writes, its literals and its text.
 """
 
 import ast
 import re
 import sys
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -26,10 +27,19 @@ NOT_SAID: Final = {
     r"whoever\b": "anyone",
     r"nobody\b": "no one, or who does what",
     r"by now\b": "already",
+    r"(?i:resources?)\b": "document",
 }
 """What reads badly, and what to write for it."""
-_SQL: Final = re.compile(r"\b(SELECT|INSERT|WHERE|CREATE|DELETE FROM|GROUP BY|PRAGMA)\b")
-_PAGE: Final = re.compile(r'"(?:[^"\\\n]|\\.)* (?:[^"\\\n]|\\.)*"|`[^`]* [^`]*`|>[^<>]* [^<>]*<')
+HELP: Final = ("filestore/cli/", "filestore/server/requests.py", "filestore/server/searching.py")
+"""Where the docstrings of classes, of their fields and of commands are help."""
+_SQL: Final = re.compile(
+    r"\b(SELECT|INSERT|WHERE|CREATE|DELETE FROM|GROUP BY|PRAGMA|AND [a-z]+ IN)\b|\?1?$"
+)
+_NAMES: Final = re.compile(r"KEYS|SPARSE|COLUMNS|columns")
+"""What holds names of keys and columns."""
+_PAGE: Final = re.compile(r'"(?:[^"\\\n]|\\.)*"|`[^`]*`|>[^<>]*<')
+
+_VALUE: Final = re.compile(r"\$\{[^}]*\}")
 
 
 class Said(NamedTuple):
@@ -48,6 +58,13 @@ def python_strings(path: Path) -> Iterator[tuple[ast.expr, str]]:
         for part in (
             node.values if isinstance(node, ast.JoinedStr)
             else [node.value] if isinstance(node, ast.Expr)
+            # Names, no sentences.
+            else [node.value] if isinstance(node, ast.Assign | ast.AnnAssign) and any(
+                isinstance(one, ast.Name) and _NAMES.search(one.id)
+                for one in (node.targets if isinstance(node, ast.Assign) else [node.target])
+            )
+            else [node.annotation] if isinstance(node, ast.AnnAssign | ast.arg)
+            else [node.returns] if isinstance(node, ast.FunctionDef)
             else ()
         )
     }  # fmt: skip
@@ -67,18 +84,36 @@ def text_of(node: ast.expr) -> str | None:
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else None
 
 
+def help_strings(path: Path) -> Iterator[tuple[ast.expr, str]]:
+    """The docstrings of a module that are printed: of commands, their options and requests."""
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.ClassDef) or (
+            isinstance(node, ast.FunctionDef)
+            and ast.get_docstring(node)
+            and "options" in [one.arg for one in node.args.args]
+        ):
+            for one in node.body if isinstance(node, ast.ClassDef) else node.body[:1]:
+                if isinstance(one, ast.Expr) and (text := text_of(one.value)):
+                    yield one.value, " ".join(text.split())
+
+
 def said() -> Iterator[Said]:
     """All of it."""
     for package in ("filestore", "tui"):
         for path in sorted((ROOT / package).rglob("*.py")):
             name = path.relative_to(ROOT)
-            for node, text in python_strings(path):
+            found = python_strings(path)
+            if str(name).startswith(HELP):
+                found = chain(found, help_strings(path))
+            for node, text in found:
                 if " " in text.strip() and not _SQL.search(text):
                     yield Said(f"{name}:{node.lineno}", text)
     for path in sorted((ROOT / "filestore/server/page/files").glob("*.[jh][st]*")):
         for number, line in enumerate(path.read_text().splitlines(), 1):
             for found in _PAGE.finditer(line):
-                yield Said(f"{path.relative_to(ROOT)}:{number}", found[0][1:-1])
+                text = _VALUE.sub("{}", found[0][1:-1])
+                if " " in text.strip():
+                    yield Said(f"{path.relative_to(ROOT)}:{number}", text)
 
 
 def remedies() -> Iterator[Said]:

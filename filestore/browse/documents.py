@@ -227,7 +227,7 @@ class WholeDocument(FromIndex, frozen=True, kw_only=True):
     title: str
     """Its title, else its name."""
     resource: str
-    """Its resource."""
+    """Its document."""
     kind: str
     """`chunk`, `summary`, or `document` in place."""
     generation: int

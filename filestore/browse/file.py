@@ -36,7 +36,7 @@ from filestore.sidecar.door import is_shut_text
 from filestore.sidecar.session import Parts
 
 MOST_RAW_BYTES: Final = 1024 * 1024
-_LIST: Final = "'filestore ls RESOURCE' lists the chunks of a resource"
+_LIST: Final = "'filestore ls DOCUMENT' lists the chunks of a document"
 
 
 class ShownSection(TypedDict):
@@ -81,7 +81,7 @@ class Record(TypedDict):
     """`fresh`: as indexed; `outdated`: as indexed, but its original changed or went; `edited`
     since."""
     resource: NotRequired[str]
-    """Its resource."""
+    """Its document."""
     kind: NotRequired[str | None]
     """`chunk` or `summary`."""
     source: NotRequired[str | None]
@@ -159,11 +159,11 @@ class Resources(FromIndex, frozen=True):
     """What `ls` prints."""
 
     items: list[Resource]
-    """The resources; in place the documents, those of a folder where one is named."""
+    """The documents, or those of a folder in place where one is named."""
 
 
 class ChunkFiles(FromIndex, frozen=True):
-    """What `ls RESOURCE` prints."""
+    """What `ls DOCUMENT` prints."""
 
     items: list[ChunkFile]
     """Its chunk files, in reading order; of a document in place, its sections."""

@@ -39,8 +39,8 @@ from filestore.sidecar.session import Parts
 if TYPE_CHECKING:
     from filestore.search.place import Place
 
-_LIST: Final = "'filestore ls RESOURCE' lists the chunks of a resource"
-_REMEDY: Final = "'filestore ls' lists what is there, 'filestore ls RESOURCE' its chunks"
+_LIST: Final = "'filestore ls DOCUMENT' lists the chunks of a document"
+_REMEDY: Final = "'filestore ls' lists what is there, 'filestore ls DOCUMENT' its chunks"
 _DOCUMENTS_REMEDY: Final = "'filestore ls' lists the documents; 'filestore sync' indexes new ones"
 _LONGEST: Final = 200
 """Characters of a path in a message."""
@@ -347,7 +347,7 @@ def resource_named(catalog: Catalog, name: str, places: Places) -> str:
         sources = (source for _, source, _ in known)
         detail = did_you_mean_path(wanted, names) or did_you_mean_path(wanted, sources)
     raise UnknownResourceError(
-        f"no resource {name!r}{detail}", remedy="'filestore ls' lists what is there"
+        f"no document {name!r}{detail}", remedy="'filestore ls' lists what is there"
     )
 
 

@@ -115,11 +115,11 @@ class Overview(FromIndex, frozen=True, kw_only=True):
     generation: int
     """Of the index that answered."""
     resources: int
-    """Resources of the store or the folder; in place, documents."""
+    """Documents of the store or the folder."""
     chunks: int
-    """Chunks of the resource, the folder, or the store."""
+    """Chunks of the document, the folder, or the store."""
     summaries: int
-    """Summaries of the resource, the folder, or the store."""
+    """Summaries of the document, the folder, or the store."""
     stale: int
     """How many of the summaries are of text that changed since."""
     nodes: tuple[OverviewNode, ...]
@@ -128,7 +128,7 @@ class Overview(FromIndex, frozen=True, kw_only=True):
     """What there is: all of a few, else the ones in the folder itself; of a question that
     no summary answers, what has the answer, best first."""
     outline: tuple[OutlineEntry, ...] = ()
-    """The first headings of a resource, or of a document in place."""
+    """The first headings of a document."""
     folders: tuple[Folder, ...] = ()
     """Of the store or the folder, with counts."""
     newest: tuple[Listed, ...] = ()
@@ -149,7 +149,7 @@ def overview(parts: Parts, session: SearchSession, asked: str, depth: int) -> Ov
     Args:
         parts: The store's.
         session: Answers questions.
-        asked: A resource, a path, a folder, or a question; "" for the whole store.
+        asked: A document, a path, a folder, or a question; "" for the whole store.
         depth: How many levels of the tree are shown, from the top.
 
     Raises:
@@ -298,7 +298,7 @@ class _Teller:
             level = following
         if left < 0:
             self._notes.append(
-                f"{-left:,} more are not shown: name a resource, or one of the files"
+                f"{-left:,} more are not shown: name a document, or one of the files"
             )
         return [node for path in tops[:MOST_NODES] for node in self._node(path, ways)]
 

@@ -45,7 +45,7 @@ from filestore.search.freshness import KnownFile
 from filestore.sidecar.door import is_shut_text
 from filestore.sidecar.session import Parts
 
-_CHUNKS: Final = "'filestore ls RESOURCE' lists the chunks of a resource"
+_CHUNKS: Final = "'filestore ls DOCUMENT' lists the chunks of a document"
 
 
 class Shown(FromIndex, frozen=True, kw_only=True):

@@ -74,7 +74,7 @@ class MapPoint(JsonObject, Struct, frozen=True):
     path: str
     """The chunk file; in place the document."""
     resource: str
-    """Its resource."""
+    """Its document."""
     title: str
     """Its innermost heading, or its document's title; empty where there is none."""
     x: float

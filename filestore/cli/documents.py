@@ -245,7 +245,7 @@ class Update(requests.Update, frozen=True, kw_only=True):
 
 
 def run_update(options: Update) -> int:
-    """Bring resources up to date with their originals, then sync; hand edits are merged.
+    """Bring documents up to date with their originals, then sync; hand edits are merged.
 
     What was made from originals that are gone stays; --remove-gone removes it, but for hand edits.
 
@@ -341,7 +341,7 @@ _COMES_BACK: Final = """\
 
 
 def run_rm(options: requests.Remove) -> int:
-    """Remove resources with their chunks and vectors; the files are kept under .undo/.
+    """Remove documents with their chunks and vectors; the files are kept under .undo/.
 
     Example: filestore rm notes.md
     """
@@ -406,14 +406,14 @@ def run_mv(options: Mv) -> int:
 class Enrich(CommonOptions, frozen=True, kw_only=True):
     """What the command takes."""
 
-    resources: Annotated[list[str], argument("RESOURCE|FOLDER")] = []
+    resources: Annotated[list[str], argument("DOCUMENT|FOLDER")] = []
     """only these, or what is below these folders (default: all)"""
     questions: Annotated[int | None, option("N")] = None
     """make at most N questions for each text, offline keys; alone: no summaries (default: 3)"""
     summaries: bool = False
     """summarise texts that belong together; alone: no questions"""
     across: bool = False
-    """also summarise what the resources have on top: one tree over the store"""
+    """also summarise what the documents have on top: one tree over the store"""
     refresh: bool = False
     """make again only what is out of date"""
     plan: bool = False

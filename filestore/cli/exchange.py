@@ -66,7 +66,7 @@ class Export(CommonOptions, frozen=True, kw_only=True):
     """one of:"""
     target: Annotated[str, argument("TARGET")]
     """the file or folder; an earlier export there is replaced"""
-    resources: Annotated[list[str], argument("RESOURCE")] = []
+    resources: Annotated[list[str], argument("DOCUMENT")] = []
     """only these (default: the whole store)"""
     vectors: bool = True
     """write the vectors, too"""
@@ -87,7 +87,7 @@ def run_export(options: Export) -> int:
         )
     if not _context.printed_json(options, done):
         chunks = _output.count(done.chunks, "chunk")
-        resources = _output.count(done.resources, "resource")
+        resources = _output.count(done.resources, "document")
         for path in done.files:
             _output.line(f"wrote {shown_path(path)}")
         _output.line(f"{chunks} of {resources}, {done.size_bytes:,} bytes")
@@ -109,7 +109,7 @@ class Import(Limited, frozen=True, kw_only=True):
     source: Annotated[str, argument("SOURCE")]
     """the file or folder"""
     replace: bool = False
-    """replace resources that are there and differ; 'filestore undo' brings them back"""
+    """replace documents that are there and differ; 'filestore undo' restores them"""
     unchecked: bool = False
     """take the vectors although the model that could check them is not here"""
     embed: bool = True
@@ -142,7 +142,7 @@ def run_import(options: Import) -> int:
             would = "would be " if done.planned and status in ("added", "replaced") else ""
             files = sum(one.files for one in found)
             counted = f", {_output.count(files, 'file')}" if files else ""
-            _output.line(f"{would}{status}: {_output.count(len(found), 'resource')}{counted}")
+            _output.line(f"{would}{status}: {_output.count(len(found), 'document')}{counted}")
             for one in _output.first(found, _SHOWN, rest="") if status != "unchanged" else ():
                 reason = f": {one.reason}" if one.reason else ""
                 _output.line(_output.one_line(f"    {one.resource or '.'}{reason}"))
@@ -226,7 +226,7 @@ _FOLDER = "reconstructed"
 class Reconstruct(Limited, frozen=True, kw_only=True):
     """What the command takes."""
 
-    names: Annotated[list[str], argument("RESOURCE")] = []
+    names: Annotated[list[str], argument("DOCUMENT")] = []
     """its chunks as they are on disk now; with --from: folders, or files of JSON lines"""
     output: Annotated[str | None, option("FILE", "-o")] = None
     """write to a file, not to stdout; with --from: to a folder (default: reconstructed/),
@@ -247,7 +247,7 @@ class Reconstruct(Limited, frozen=True, kw_only=True):
 
 
 def run_reconstruct(options: Reconstruct) -> int:
-    """Put a text together from its chunks: of a resource, or of chunks that others made.
+    """Put a text together from its chunks: of a document, or of chunks that others made.
 
     Example: filestore reconstruct glossary.md -o glossary.txt
     """
@@ -264,14 +264,14 @@ def run_reconstruct(options: Reconstruct) -> int:
         raise UsageError(
             f"unexpected argument {options.names[1]!r}"
             if options.names
-            else "the following arguments are required: RESOURCE",
+            else "the following arguments are required: DOCUMENT",
             remedy="filestore reconstruct --help",
         )
     return _reconstruct(options)
 
 
 def _reconstruct(options: Reconstruct) -> int:
-    """The text of a resource."""
+    """The text of a document."""
     if options.output is not None:
         check_target(
             options.output,

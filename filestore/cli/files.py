@@ -29,7 +29,7 @@ class Ls(requests.Ls, frozen=True, kw_only=True):
 
 
 def run_ls(options: Ls) -> int:
-    """List the resources of the store, or the chunks of one in reading order.
+    """List the documents of the store, or the chunks of one in reading order.
 
     In place: the folders with counts and the documents, those of a folder, or the sections of a
     document with their lines. A glob, such as 'notes/*plan*', lists the documents that match.
@@ -62,7 +62,7 @@ def run_ls(options: Ls) -> int:
             _output.line(f"{shown_path(folder.path)}  {documents}")
     for item in found.items if isinstance(found, Resources) else ():
         if around is None or item["resource"] in direct:
-            name = shown_path(item["resource"]) or "(no resource)"
+            name = shown_path(item["resource"]) or "(no document)"
             source = f"  from {shown_path(item['source'])}" if item["source"] else ""
             _output.line(f"{name}  {_output.count(item['chunks'], part)}{source}")
     if around is not None and around.documents > _MANY:
@@ -172,7 +172,7 @@ _LISTED = 20
 
 
 def run_about(options: requests.About) -> int:
-    """What is this about, what is in here: of the store, a folder, a resource, or a question.
+    """What is this about, what is in here: of the store, a folder, a document, or a question.
 
     Summaries from the top down, topics, folders and documents, and the headings of one. Where there
     are no summaries, titles and headings tell.
@@ -186,7 +186,7 @@ def run_about(options: requests.About) -> int:
         if found.about != "query":
             counts = [_output.count(found.chunks, "chunk")]
             if found.about in ("store", "folder"):
-                counts.insert(0, _output.count(found.resources, "resource"))
+                counts.insert(0, _output.count(found.resources, "document"))
             if found.summaries:
                 stale = f" ({found.stale:,} outdated)" if found.stale else ""
                 made = "1 summary" if found.summaries == 1 else f"{found.summaries:,} summaries"
@@ -201,12 +201,12 @@ def run_about(options: requests.About) -> int:
             _output.line(
                 f"{shown_path(folder.path)}  {_output.count(folder.documents, 'document')}"
             )
-        hint = ": name a resource; --json has all"
+        hint = ": name a document; --json has all"
         _nodes(_output.first(found.nodes, _LISTED, indent="", rest=hint), 0)
         if found.about != "resource":
             for one in found.documents:
                 title = f"  {_output.one_line(one.title)}" if one.title else ""
-                name = shown_path(one.resource) or "(no resource)"
+                name = shown_path(one.resource) or "(no document)"
                 _output.line(f"{name}{title}  {_output.count(one.chunks, 'part')}")
         if found.left and found.about in ("store", "folder"):
             _output.line(f"… {found.left:,} more: 'filestore ls' lists all", style="2")

@@ -33,7 +33,7 @@ class Evaluate(requests.ReadingOptions, frozen=True, kw_only=True):
 
     queries: Annotated[str, argument("QUERIES")]
     """JSON lines, "-" for standard input: {"query": "…", "relevant": ["leave.md"]}, where relevant
-    names chunk files, sources or resources, or is an object of them to grades; "not" lists
+    names chunk files, sources or documents, or is an object of them to grades; "not" lists
     what must not come"""
     k: Annotated[int, option("N")] = 10
     """look at the first N results"""

@@ -47,7 +47,7 @@ class Init(CommonOptions, frozen=True, kw_only=True):
     folder: Annotated[str | None, argument("DIR")] = None
     """default: file_index; with --in-place the working folder"""
     layout: Annotated[str | None, option("tree|flat|in-place")] = None
-    """tree: one folder a resource; flat: all files in one folder; in-place: the documents of DIR as
+    """tree: one folder a document; flat: all files in one folder; in-place: the documents of DIR as
     they are (default: tree)"""
     in_place: bool = False
     """index the documents of DIR where they lie: --layout in-place"""

@@ -76,7 +76,7 @@ class Text(Struct, frozen=True, kw_only=True):
 
 
 class Material(Struct, frozen=True, kw_only=True):
-    """One resource."""
+    """One document."""
 
     resource: str
     folder: ChunkPath

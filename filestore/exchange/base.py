@@ -295,7 +295,7 @@ class Imported(JsonObject, Struct, frozen=True, kw_only=True, rename={"size_byte
     SPARSE = "no_vectors not_embedded"
 
     resources: tuple[ImportedResource, ...]
-    """Every resource that came; all refused: exit code 4, some of them or something left out: 5,
+    """Every document that came; all refused: exit code 4, some of them or something left out: 5,
     none at all: 1."""
     planned: bool
     """Whether nothing was written, with `--plan`."""

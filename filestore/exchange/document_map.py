@@ -85,7 +85,7 @@ def too_large(target: str, size_bytes: int) -> TargetRefused:
     return TargetRefused(
         f"{shown_path(target)} is not written: {size_bytes:,} bytes in one file are more than is"
         " read of it",
-        remedy="name fewer resources, or export jsonl or parquet",
+        remedy="name fewer documents, or export jsonl or parquet",
     )
 
 

@@ -52,7 +52,7 @@ class Exported(JsonObject, Struct, frozen=True, kw_only=True, rename={"size_byte
     size_bytes: int
     """Their size."""
     resources: int
-    """How many resources are in it."""
+    """How many documents are in it."""
     chunks: int
     """How many chunk files, in place sections."""
     vectors: int
@@ -330,7 +330,7 @@ class _Reading(Struct, kw_only=True):
         if look.state == RECORD:
             is_its_own = shown_name(look.path) == f"{name}/{RECORD_NAME}"
             if read.record is not None or not (is_its_own or self._parts.layout.shares_folder):
-                self._leave(look.path, "a second record of its resource")
+                self._leave(look.path, "a second record of its document")
             else:
                 read.record = orjson.loads(look.data)
             return

@@ -280,7 +280,7 @@ class _Taking(Struct, kw_only=True, dict=True):
         if resource.record is None:
             return None
         if not names.name:
-            self.left_out.add("a record that names no resource")
+            self.left_out.add("a record that names no document")
             return None
         try:
             data = orjson.dumps(

@@ -186,7 +186,7 @@ class PlannedDocument(JsonObject, Struct, frozen=True, kw_only=True):
     source: str
     """As it would be recorded: relative to the store root."""
     resource: str
-    """The resource that it is part of."""
+    """The document that it is part of."""
     is_read: bool
     """Whether `add` would read it: it is new, changed, or was cut otherwise."""
     chunks: tuple[PlannedChunk, ...]

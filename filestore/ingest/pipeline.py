@@ -225,7 +225,7 @@ class Ingest:
                 outcome.passed_over.add(f"{reference}/{path}")
                 continue
             if owner := self._naming.other_owner(f"{reference}/{path}", named):
-                outcome.skipped.append((path, f"is part of the resource {owner}"))
+                outcome.skipped.append((path, f"belongs to the document {owner}"))
                 continue
             try:
                 original = read_original(os.path.join(source.path, path), room=room)
@@ -237,7 +237,7 @@ class Ingest:
                 outcome.failures.append((f"{reference}/{path}", unreadable(path, error)))
         if not found and listing.paths and not outcome.failures:
             raise RefusedError(
-                f"every document in {source.path} is part of another resource",
+                f"every file in {source.path} belongs to a document added before",
                 remedy="'filestore update' brings these up to date",
                 detail=listed((" ".join(one) for one in outcome.skipped), 5, separator="; "),
             )

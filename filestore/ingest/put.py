@@ -65,7 +65,7 @@ class RemovedResources(JsonObject, Struct, frozen=True):
     """What `rm` prints."""
 
     removed: tuple[Removed, ...]
-    """Each resource."""
+    """Each document."""
 
 
 class RemovedChunks(JsonObject, Struct, frozen=True, kw_only=True):
@@ -102,7 +102,7 @@ def remove(places: Places, catalog: Catalog, resources: Sequence[str]) -> tuple[
         its_paths[resource] = [*found, *(path for path in its_records if path not in found)]
         if not its_paths[resource]:
             raise UnknownResourceError(
-                f"no resource {resource!r}", remedy="'filestore ls' lists what is there"
+                f"no document {resource!r}", remedy="'filestore ls' lists what is there"
             )
     paths = [path for one in its_paths.values() for path in one]
     _, undo = _taken_out(places, paths, resources, last=records)
@@ -131,7 +131,7 @@ def remove_chunks(places: Places, paths: Sequence[ChunkPath]) -> RemovedChunks:
         if not path.endswith(".md"):
             raise RefusedError(
                 f"{shown_path(CHUNKS.store_path(path))} is no chunk file",
-                remedy="'filestore rm RESOURCE' removes a resource with its record",
+                remedy="'filestore rm DOCUMENT' removes a document with its record",
             )
     gone, undo = _taken_out(places, paths)
     return RemovedChunks(paths=gone, undo=undo)

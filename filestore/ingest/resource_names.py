@@ -320,7 +320,7 @@ def _folders_around(path: str) -> Iterator[str]:
 
 def _part_of(path: str, resource: str) -> RefusedError:
     return RefusedError(
-        f"{path} is part of the resource {resource!r}",
+        f"{path} belongs to the document {resource!r}",
         remedy=f"'filestore update {resource}' brings it up to date",
     )
 

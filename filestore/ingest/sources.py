@@ -127,7 +127,7 @@ def given(paths: Sequence[str], *, into: str | None, each: bool, patterns: Seque
         UsageError: One name is given to several resources.
     """
     if into is not None and (len(paths) > 1 or each):
-        raise UsageError("--into names one resource", remedy="add one path at a time with --into")
+        raise UsageError("--into names one document", remedy="add one path at a time with --into")
     folders: list[tuple[str, Sources]] = []
     unusable: list[tuple[str, FilestoreError]] = []
     for path in paths:
@@ -194,7 +194,7 @@ def check_name(name: str, *, chosen_in: str = "", remedy: str = _ANOTHER_NAME) -
     if not reason and chosen_in and not os.path.lexists(os.path.join(chosen_in, name)):
         reason = why_no_name(name) or why_unportable(name)
     if reason:
-        raise SourceError(f"{brief(name)} cannot name a resource: {reason}", remedy=remedy)
+        raise SourceError(f"{brief(name)} cannot name a document: {reason}", remedy=remedy)
 
 
 def read_source(path: str) -> bytes:
@@ -294,7 +294,7 @@ class Outcome(JsonObject, Struct, kw_only=True):
     status: str
     """``added``, ``updated``, ``unchanged``, ``failed``, or ``removed``: nothing of it is left."""
     note: str | None = None
-    """Why a new resource is called otherwise than its source."""
+    """Why a new document is called otherwise than its source."""
     chunks: int = 0
     """How many it has."""
     error: FilestoreError | None = None

@@ -55,7 +55,7 @@ class SourceChange(JsonObject, Struct, frozen=True, kw_only=True):
     SPARSE = "moved_to"
 
     resource: str
-    """Its resource."""
+    """Its document."""
     record_path: ChunkPath
     source: str
     """As recorded, below the store root."""
@@ -97,7 +97,7 @@ class UpdatePlan(JsonObject, Struct, frozen=True, kw_only=True):
     KEYS = "changes remove_gone outside"
 
     changes: tuple[SourceChange, ...]
-    """Each resource whose originals differ."""
+    """Each document whose originals differ."""
     outside: tuple[str, ...] = ()
     """Originals that the store may not look at."""
     watched: tuple[str, ...] = ()
@@ -153,13 +153,13 @@ class _Looking:
         for name in wanted.resources:
             if name not in names:
                 raise UnknownResourceError(
-                    f"no resource {name!r}{did_you_mean_path(name, names)}",
+                    f"no document {name!r}{did_you_mean_path(name, names)}",
                     remedy="'filestore ls' lists what is there",
                 )
         self.records = [one for one in known if self._is_asked_for(*one[1:])]
         if wanted.around and not self.records:
             raise UsageError(
-                f"no resource was made from {wanted.around}, what lies in it, or what is around it",
+                f"no document was added from {wanted.around}, inside it or around it",
                 remedy="name what is to be added: filestore add PATH",
             )
         asked_for = {path for path, _, _ in self.records}
@@ -384,22 +384,22 @@ class UpdateReport(JsonObject, Struct, frozen=True, kw_only=True):
 
     @property
     def added(self) -> list[Outcome]:
-        """New children of a folder each child of which is a resource."""
+        """New children of a folder each child of which is a document."""
         return self.ingested.added
 
     @property
     def updated(self) -> list[Outcome]:
-        """Resources of which files were written."""
+        """Documents of which files were written."""
         return self.ingested.updated
 
     @property
     def unchanged(self) -> list[Outcome]:
-        """Resources that were read and had nothing to be written."""
+        """Documents that were read and had nothing to be written."""
         return self.ingested.unchanged
 
     @property
     def removed(self) -> list[Outcome]:
-        """Resources of which nothing is left."""
+        """Documents of which nothing is left."""
         return self.ingested.of("removed")
 
     @property
@@ -505,7 +505,7 @@ def run(
         on_progress: Called with the progress.
 
     Raises:
-        UnknownResourceError: There is no resource of a name.
+        UnknownResourceError: There is no document of a name.
         GitBusyError: Git is in the middle of an operation, and files were to be written.
         LockedError: Another writer holds the store.
         WriteFailedError: The disk refused.
@@ -544,7 +544,7 @@ def plan(parts: Parts, wanted: UpdateRequest) -> UpdatePlan:
 
     Raises:
         CatalogMissingError: There is no catalog yet.
-        UnknownResourceError: There is no resource of a name.
+        UnknownResourceError: There is no document of a name.
     """
     with parts.comparing() as catalog:
         return look(parts.snapshot(catalog, None), wanted)

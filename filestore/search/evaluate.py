@@ -186,7 +186,7 @@ def evaluate(
 ) -> Evaluation:
     """Ask every question in every mode, and score the rankings.
 
-    Where answers are named by source or resource, the ranking is one of sources or resources, each
+    Where answers are named by source or document, the ranking is one of sources or documents, each
     where its best chunk is.
 
     Args:

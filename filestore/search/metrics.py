@@ -281,7 +281,7 @@ class Located(Protocol):
 
     @property
     def resource(self) -> str:
-        """Its resource."""
+        """Its document."""
 
     @property
     def source(self) -> str | None:
@@ -443,7 +443,7 @@ def unknown(problems: Sequence[str]) -> UnknownRelevantError:
     entries = "one entry names" if len(problems) == 1 else f"{len(problems):,} entries name"
     return UnknownRelevantError(
         f"{entries} nothing, or several things: {listed(problems, _SHOWN, separator='; ')}",
-        remedy="name a chunk, a source or a resource: 'filestore ls --json' lists them",
+        remedy="name a chunk, a source or a document: 'filestore ls --json' lists them",
         detail="\n".join(problems),
     )
 

@@ -444,9 +444,9 @@ OPERATIONS: Final = (
         "update",
         writes=True,
     ),
-    Operation("rm", "remove resources; can be undone", "RemovedResources", "remove", writes=True),
+    Operation("rm", "remove documents; can be undone", "RemovedResources", "remove", writes=True),
     Operation("mv", "move a file or a folder, with the links to it"),
-    Operation("ls", "list resources, or the chunks of one", "Resources", "ls"),
+    Operation("ls", "list documents, or the chunks of one", "Resources", "ls"),
     Operation(
         "list",
         "list folders with counts, the newest and most linked documents, then those of a folder",

@@ -103,11 +103,11 @@ class Map(Request, ReadingOptions, frozen=True, kw_only=True):
 class Ls(Request, ReadingOptions, frozen=True, kw_only=True):
     """What is in the store."""
 
-    resource: Annotated[Text, argument("RESOURCE")] = ""
-    """its name; none for all"""
+    resource: Annotated[Text, argument("DOCUMENT")] = ""
+    """a document or folder as 'ls' prints it (default: all)"""
 
     def answer(self, store: "Store") -> Any:
-        """Resources, documents in place, or the chunks of one."""
+        """Documents, or the chunks of one."""
         return store.ls(self.resource)
 
 
@@ -132,8 +132,8 @@ class List(Request, ReadingOptions, frozen=True, kw_only=True):
 class About(Request, ReadingOptions, frozen=True, kw_only=True):
     """What the store, or something in it, is about."""
 
-    asked: Annotated[Text, argument("RESOURCE|FOLDER|QUERY", joined=True)] = ""
-    """a resource, a folder, a file, or a question; none for the whole store"""
+    asked: Annotated[Text, argument("DOCUMENT|FOLDER|QUERY", joined=True)] = ""
+    """a document, a folder, a file, or a question (default: the whole store)"""
     depth: Annotated[int, Meta(ge=1, le=20), option("N")] = 2
     """levels of summaries, from the top"""
 
@@ -224,9 +224,9 @@ class TakeUp(Request, CommonOptions, frozen=True, kw_only=True):
 
 
 class Update(Request, CommonOptions, frozen=True, kw_only=True):
-    """Resources from their originals."""
+    """Documents from their originals."""
 
-    resources: Annotated[Texts, argument("RESOURCE")] = []
+    resources: Annotated[Texts, argument("DOCUMENT")] = []
     """only these (default: all)"""
     remove_gone: bool = False
     """remove what was made from originals that are gone; what was edited by hand stays"""
@@ -249,9 +249,9 @@ class Add(Request, CommonOptions, frozen=True, kw_only=True):
     paths: Annotated[list[Text], Meta(min_length=1, max_length=1_000)]
     """files and folders in the store's folder, relative to the root"""
     into: Annotated[Name | None, option("NAME")] = None
-    """the resource's name (default: the file's)"""
+    """the document's name (default: the file's)"""
     each: bool = False
-    """make each child of a folder its own resource"""
+    """make each child of a folder its own document"""
 
     def allowed(self, require_allowed: Callable[[Sequence[str]], list[str]]) -> Self:
         """The same with the paths of this machine."""
@@ -263,9 +263,9 @@ class Add(Request, CommonOptions, frozen=True, kw_only=True):
 
 
 class Remove(Request, CommonOptions, frozen=True, kw_only=True):
-    """Resources that go."""
+    """Documents that go."""
 
-    resources: Annotated[list[Text], Meta(min_length=1, max_length=1_000), argument("RESOURCE")]
+    resources: Annotated[list[Text], Meta(min_length=1, max_length=1_000), argument("DOCUMENT")]
     """a name that 'ls' shows"""
 
     def answer(self, store: "Store") -> Any:

@@ -282,7 +282,7 @@ class Rewording:
         self._paths: set[ChunkPath] = set()
         self._documents: dict[str, set[str | None]] = {}
         """Of resources the documents that their records name otherwise now; None for the only one
-        of a resource."""
+        of a document."""
         self._named: dict[int, Named] = {}
         """How the documents of the files were named that were indexed in this commit."""
 

@@ -149,9 +149,9 @@ class Store(ChangingStore, ReadableStore):
         """Bring documents in, or up to date; what fails is in the report, the rest goes on.
 
         Args:
-            paths: Files and folders; a folder is one resource.
-            into: The resource's name; None for that of the file or folder.
-            each: Whether every child of a folder is a resource of its own.
+            paths: Files and folders; a folder is one document.
+            into: The document's name; None for that of the file or folder.
+            each: Whether every child of a folder is a document of its own.
             copy: Whether originals from outside the work tree are copied, or only referenced.
             on_copy: Called before they are, with their path and the outcome so far.
             wait_s: How long to wait for another writer.
@@ -185,9 +185,9 @@ class Store(ChangingStore, ReadableStore):
         """How `add` would cut documents; changes nothing.
 
         Args:
-            paths: Files and folders; a folder is one resource.
-            into: The resource's name; None for that of the file or folder.
-            each: Whether every child of a folder is a resource of its own.
+            paths: Files and folders; a folder is one document.
+            into: The document's name; None for that of the file or folder.
+            each: Whether every child of a folder is a document of its own.
             on_progress: Called with the progress.
         """
         from filestore.ingest.add import plan_all
@@ -221,8 +221,8 @@ class Store(ChangingStore, ReadableStore):
 
         Args:
             resources: Their names; none for all.
-            around: Only resources whose source holds this folder, or lies in it.
-            followed_only: Only resources that follow their originals without being asked.
+            around: Only documents whose source holds this folder, or lies in it.
+            followed_only: Only documents that follow their originals without being asked.
             remove_gone: Whether what was made from originals that are gone is to go.
             embed: Whether texts without embedding are embedded now.
             wait_s: How long to wait for another writer.
@@ -263,7 +263,7 @@ class Store(ChangingStore, ReadableStore):
         )
 
     def remove(self, *resources: str, wait_s: float = DEFAULT_WAIT_S) -> "tuple[Removed, ...]":
-        """Remove resources from the tree and from the sidecar: all of them, or none.
+        """Remove documents from the tree and from the sidecar: all of them, or none.
 
         Raises:
             UnknownResourceError: There is none of a name.
@@ -449,7 +449,7 @@ class Store(ChangingStore, ReadableStore):
             stop: Set when no more is to be begun.
             on_progress: Called with the progress.
             wanted: ``questions`` a text (None for none), ``summaries`` or not, only ``refresh``
-                what is out of date, a ``budget`` in tokens, summaries ``across`` resources.
+                what is out of date, a ``budget`` in tokens, summaries ``across`` documents.
         """
         from filestore.enrich import run
 

@@ -132,7 +132,7 @@ class ReadableStore(AnsweringStore):
             path: The folder.
             embedder: ``minilm``, ``multilingual``, ``builtin``, a model's name or folder, or
                 ``openai:MODEL``; None for ``minilm``.
-            layout: ``tree``: one folder a resource; ``flat``: all chunk files in one folder;
+            layout: ``tree``: one folder a document; ``flat``: all chunk files in one folder;
                 ``in-place``: the folder's own documents, which are never written.
             endpoint: The address of the service of ``openai:MODEL``, which it then may reach.
             configuration: The folder of the user's settings; None for the usual one.
@@ -474,13 +474,13 @@ class ReadableStore(AnsweringStore):
         return compare_models.compare(searching, self._parts, questions, way, on_progress)
 
     def resources(self, *, after: str | None = None, limit: int | None = None) -> "list[Resource]":
-        """Name, source and number of chunks of resources, or documents in place; behind a name."""
+        """Name, source and number of chunks of each document; behind a name."""
         from filestore.browse import documents
 
         return documents.resources(self._parts, after, limit)
 
     def chunks(self, resource: str) -> "list[ChunkFile]":
-        """The indexed files of a resource, in reading order; in place, sections of a document."""
+        """The indexed files of a document, in reading order; in place, its sections."""
         from filestore.browse import documents
 
         return documents.files_of(self._parts, resource)
@@ -586,7 +586,7 @@ class ReadableStore(AnsweringStore):
         return named.located(self._parts, spot, chunk=chunk)
 
     def reconstruct(self, resource: str) -> "Reconstruction":
-        """The text of a resource from its chunk files as they are on disk."""
+        """The text of a document from its chunk files as they are on disk."""
         from filestore.browse import file, named
 
         refuse_useless(self.places, "reconstruct")

@@ -171,7 +171,7 @@ class Line(JsonObject, Struct, frozen=True, kw_only=True, rename={"for_": "for"}
     generation: int | UnsetType = UNSET
     """`synced`: of the index now."""
     updated: list[str] | UnsetType = UNSET
-    """`updated`: resources that followed their originals; of a server also added and removed
+    """`updated`: documents that followed their originals; of a server also added and removed
     ones."""
     conflicts: list[str] | UnsetType = UNSET
     """`updated`: files in which a hand edit and the new text overlap."""

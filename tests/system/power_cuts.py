@@ -75,7 +75,7 @@ SCENARIOS = {
         make=crashes.new_tree,
         words=("rm", "stones.md"),
         again=("rm", "stones.md"),
-        nothing_left="no resource",
+        nothing_left="no document",
     ),
     "redo": Scenario(
         name="redo",

@@ -16,25 +16,25 @@ TEXT: Final = "---\nOrt: Zürich\ntitel: x\n---\n# Crème\n\nThe walrus of [the 
 
 READ: Final = {
     ("add", "PATH"): ["add", "{resource}"],
-    ("update", "RESOURCE"): ["update", "{resource}", "--plan"],
-    ("ls", "RESOURCE"): ["ls", "{resource}"],
+    ("update", "DOCUMENT"): ["update", "{resource}", "--plan"],
+    ("ls", "DOCUMENT"): ["ls", "{resource}"],
     ("show", "PATH[:LINE]"): ["show", "{chunk}"],
     ("repair", "P"): ["repair", "--plan", "--path", "{chunk}"],
     ("search", "GLOB"): ["search", "walrus", "--source", "{file}"],
     ("search", "K=V"): ["search", "walrus", "--where", "Ort={value}"],
     ("search", "DIR"): ["search", "walrus", "--in", "{resource}"],
-    ("about", "RESOURCE|FOLDER|QUERY"): ["about", "{resource}"],
+    ("about", "DOCUMENT|FOLDER|QUERY"): ["about", "{resource}"],
     ("similar", "PATH[:LINE]"): ["similar", "{file}"],
     ("links", "PATH"): ["links", "{file}"],
     ("open", "HIT"): ["open", "--print", "{file}:2"],
     ("evaluate", "QUERIES"): ["evaluate", "{queries}"],
     ("compare", "FILE"): ["compare", "HEAD", "--queries", "{queries}"],
-    ("export", "RESOURCE"): ["export", "jsonl", "{target}", "{resource}"],
+    ("export", "DOCUMENT"): ["export", "jsonl", "{target}", "{resource}"],
     ("import", "SOURCE"): ["import", "jsonl", "{table}", "--plan"],
-    ("enrich", "RESOURCE|FOLDER"): ["enrich", "{resource}", "--plan"],
-    ("reconstruct", "RESOURCE"): ["reconstruct", "{resource}"],
+    ("enrich", "DOCUMENT|FOLDER"): ["enrich", "{resource}", "--plan"],
+    ("reconstruct", "DOCUMENT"): ["reconstruct", "{resource}"],
     ("mv", "PATH"): ["mv", "{file}", "{inside}/moved.md", "--plan"],
-    ("rm", "RESOURCE"): ["rm", "{resource}"],
+    ("rm", "DOCUMENT"): ["rm", "{resource}"],
 }
 """What is typed where a command takes a name of something that is there, by the help's word."""
 ON_DISK: Final = {

@@ -130,7 +130,7 @@ def browse(
 def is_there(page):
     """Whether the page shows what the store has, or why that cannot be known."""
     said = seen(page)
-    return " resources · " in said or "from its files" in said or "-reading" in classes(page)
+    return " documents · " in said or "from its files" in said or "-reading" in classes(page)
 
 
 def classes(page):
@@ -241,7 +241,7 @@ def test_the_filter_keeps_what_matches(root):
         await until(pilot, lambda: f" for {text}" in seen(page))
         shown = set(page.view.outline.model.tops)
         await press(pilot, "escape")
-        await shows(pilot, "3 resources")
+        await shows(pilot, "3 documents")
         return shown
 
     async def act(page, pilot):
@@ -253,7 +253,7 @@ def test_the_filter_keeps_what_matches(root):
         page.focused.value = "~("
         await shows(pilot, "invalid regular expression")
         await press(pilot, "escape")
-        await shows(pilot, "3 resources")
+        await shows(pilot, "3 documents")
 
     browse(root, act)
 
@@ -265,17 +265,17 @@ def test_escape_from_the_filter_returns_to_where_the_cursor_was(root):
     async def act(page, pilot):
         page.view.open_path(path)
         await until(pilot, lambda: page.view.outline.path == path)
-        for text, said in (("nowhere", "0 chunks of 0 resources"), ("list", "1 chunk of")):
+        for text, said in (("nowhere", "0 chunks of 0 documents"), ("list", "1 chunk of")):
             await press(pilot, "slash", *text)
             await shows(pilot, said)
             await press(pilot, "escape")
-            await shows(pilot, "3 resources")
+            await shows(pilot, "3 documents")
             assert page.view.outline.path == path
             await until(pilot, lambda: page.view.detail.path == path)
         await press(pilot, "slash", *"list", "enter")
         await shows(pilot, "1 chunk of")
         await press(pilot, "G", "escape")
-        await shows(pilot, "3 resources", "chunk1.md")
+        await shows(pilot, "3 documents", "chunk1.md")
         await until(pilot, lambda: page.view.outline.path == chunk(root, "Milk and bread"))
 
     browse(root, act)
@@ -290,7 +290,7 @@ def test_a_filter_that_takes_long_says_so(root):
         await press(pilot, "slash", *"long")
         await shows(pilot, "filtering … long")
         gate.set()
-        await shows(pilot, "1 chunk of 1 resource for long")
+        await shows(pilot, "1 chunk of 1 document for long")
         assert "filtering" not in seen(page)
 
     browse(root, act)
@@ -313,7 +313,7 @@ def test_a_search_takes_the_place_of_the_tree(root):
         await press(pilot, "ctrl+t", "ctrl+t")
         await shows(pilot, "file · keyword")
         await press(pilot, "escape")
-        await shows(pilot, "3 resources", "guide.md  ")
+        await shows(pilot, "3 documents", "guide.md  ")
         assert page.focused is page.view.outline.rows
         await press(pilot, "s")
         page.focused.value = "v:milk"
@@ -333,7 +333,7 @@ def test_enter_on_a_hit_leads_to_its_place(root):
         await press(pilot, "enter")
         await until(pilot, lambda: page.view.outline.path == path)
         assert page.focused is page.view.detail.reader
-        await shows(pilot, "3 resources")
+        await shows(pilot, "3 documents")
         await until(pilot, lambda: page.view.detail.reader.match[1] > 1)
         await press(pilot, "escape")
         assert page.focused is page.view.outline.rows
@@ -427,7 +427,7 @@ def test_keys_behind_enter_are_not_part_of_the_question(root):
         await press(pilot, "slash")
         for key in ("l", "o", "n", "g", "enter", "j", "j"):
             page.simulate_key(key)
-        await shows(pilot, "1 resource for long")
+        await shows(pilot, "1 document for long")
         await until(pilot, lambda: page.focused is page.view.outline.rows)
         assert page.view.outline.input.value == "long"
 
@@ -459,7 +459,7 @@ def test_a_question_that_takes_long_can_be_given_up(root):
         await press(pilot, "x")
         await shows(pilot, "cancelled: milk")
         await press(pilot, "escape")
-        await shows(pilot, "3 resources")
+        await shows(pilot, "3 documents")
         for child in set(children(os.getpid())) - before:
             os.kill(child, signal.SIGCONT)
 
@@ -881,7 +881,7 @@ def test_a_store_without_an_index_says_how_it_gets_one(root, spoil, said):
         with InspectedStore(root, configuration=root) as store:
             store.sync()
         page.view.store_changed()
-        await shows(pilot, "3 resources", "Milk and bread", "guide.md")
+        await shows(pilot, "3 documents", "Milk and bread", "guide.md")
         assert "from its files" not in seen(page)
 
     browse(root, act)
@@ -902,7 +902,7 @@ def test_files_that_are_not_indexed_are_told_with_the_key(tmp_path):
             store.sync()
         found(page)
         page.view.store_changed()
-        await shows(pilot, "1 resource", "▸ a")
+        await shows(pilot, "1 document", "▸ a")
         assert "not indexed" not in seen(page)
 
     browse(root, act)
@@ -1025,7 +1025,7 @@ def test_the_filter_finds_a_heading(root):
 
     async def act(page, pilot):
         await press(pilot, "slash", *"escapes", "enter")
-        await shows(pilot, "2 chunks of 1 resource", "Escapes", "2 of 6")
+        await shows(pilot, "2 chunks of 1 document", "Escapes", "2 of 6")
         assert "checklist" not in seen(page)
 
     browse(root, act)

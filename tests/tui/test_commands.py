@@ -86,7 +86,7 @@ def test_marked_resources_are_removed_and_come_back(folder):
         await onlooker.told("nothing was written")
         await onlooker.press("d", words="y confirms")
         await onlooker.press("y", words="removed field-guide (51 files")
-        await onlooker.press("escape", words="6 resources")
+        await onlooker.press("escape", words="6 documents")
         await onlooker.press("u", words="undo")
         await onlooker.press("y")
         await onlooker.read("undone: 000001")
@@ -113,8 +113,8 @@ def test_what_is_marked_is_exported(folder):
     """The form and the target are typed; the marked resource alone is in it."""
 
     async def act(onlooker):
-        await onlooker.press("space", "X", words="export 1 resource as")
-        await onlooker.press(*"out", "enter", words="1 resource")
+        await onlooker.press("space", "X", words="export 1 document as")
+        await onlooker.press(*"out", "enter", words="1 document")
         await onlooker.read("done")
 
     look(folder, act)

@@ -95,7 +95,7 @@ def test_anything_may_be_typed(root, text):
         await pilot.pause(0.3)
         assert is_whole(page)
         await press(pilot, "escape")
-        await shows(pilot, "8 resources")
+        await shows(pilot, "8 documents")
         page.view.search_for("common")
         await until(pilot, lambda: bool(search.path))
         await press(pilot, "s")

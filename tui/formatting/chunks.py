@@ -234,7 +234,7 @@ def resource_lines(
 ) -> list[Line]:
     """What is known of a resource."""
     lines: list[Line] = [
-        line(shown_path(about.resource) or "(no resource)", "title"),
+        line(shown_path(about.resource) or "(no document)", "title"),
         (),
         field("source", shown_path(about.source) if about.source else "none known"),
         field("chunks", f"{about.chunks:,}"),
@@ -264,7 +264,7 @@ def resource_head(about: "AboutResource", found: Mapping[str, int], what: str) -
     """Above a resource, or a folder: how many chunks or documents, and what drifted."""
     source = f"  {shown_path(about.source)}" if about.source else ""
     return [
-        line(shown_path(about.resource) or "(no resource)", "title"),
+        line(shown_path(about.resource) or "(no document)", "title"),
         (span(count(about.chunks, what)), span(f"{source}  ", "quiet"), *severity_marks(found)),
     ]
 

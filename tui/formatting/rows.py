@@ -84,7 +84,7 @@ def file_row(row: Row, shown: Shown) -> Line:
         name, arrow = chunk_name(row.path, shown.name), Span(_INDENT * 2)
     else:
         name, arrow = shown.name if row.kind != "resource" else row.resource, shown.arrow
-        name = shown_path(name or "(no resource)")
+        name = shown_path(name or "(no document)")
     title = row.title if not repeats(row.title, name) else ""
     role: Role = "text" if row.kind in ("document", "chunk", "summary") else "title"
     parts = [span(name, role), *((Span("  "), span(title, "quiet")) if title else ())]
@@ -308,7 +308,7 @@ def count_line(
     *, shown: int, resources: int, chunks: int | None, filtered: str, has_sections: bool
 ) -> Line:
     """Below the tree: what there is of it, and what the filter leaves."""
-    above, below = ("document", "section") if has_sections else ("resource", "chunk")
+    above, below = ("document", "section") if has_sections else ("document", "chunk")
     message = count(resources, above)
     if filtered:
         return found_line(f"{count(shown, below)} of {message}", filtered)

@@ -202,7 +202,7 @@ class BrowseView(BrowsePage):
         """Write what is marked, or the resource under the cursor, in another form."""
 
         def ask(names: Sequence[str]) -> None:
-            what = count(len(names), "resource") if names else "all"
+            what = count(len(names), "document") if names else "all"
 
             def export(typed: str | None) -> None:
                 if typed and typed.strip():

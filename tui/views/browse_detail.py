@@ -353,7 +353,7 @@ class Detail(Vertical):
                 moved = self._host.findings.index.moved_to(below) if found["W"] else ""
                 lines = texts.resource_lines(about, found, moved_to=moved)
             self._head.show(texts.resource_head(about, found, what))
-            self._show_lines(lines, f"resource {about.resource} {bool(prepared.pieces)}")
+            self._show_lines(lines, f"document {about.resource} {bool(prepared.pieces)}")
 
     def _show_error(self, error: FilestoreError) -> None:
         self._clear()

@@ -150,7 +150,7 @@ PAGE: Final = 100
 """Documents listed at once."""
 _SCHEME: Final = "filestore://"
 _MARKDOWN: Final = "text/markdown"
-_ADDRESS_REMEDY: Final = "list the resources, or take the path of a hit"
+_ADDRESS_REMEDY: Final = "use an address that the server lists, or the path of a hit"
 _KINDS: Final = {
     "chunk": "A chunk file, or in place a document or a part of it: PATH:10-40, PATH:p2",
     "document": "The text of a document, by its name, or of an original or a part of it",
@@ -253,7 +253,7 @@ async def read_resource(stores: "Stores", uri: str) -> types.ReadResourceResult:
         UnknownResourceError: Nothing.
         FilestoreError: It cannot be read.
     """
-    unknown = UnknownResourceError(f"no resource {uri[:200]!r}", remedy=_ADDRESS_REMEDY)
+    unknown = UnknownResourceError(f"no document at {uri[:200]!r}", remedy=_ADDRESS_REMEDY)
     scheme, _, rest = uri.partition("://")
     parts = rest.split("/", 2)
     if f"{scheme}://" != _SCHEME or len(parts) != 3 or len(uri) > 3 * LONGEST_PATH:

@@ -114,7 +114,7 @@ UPLOAD: Final[dict[str, Any]] = {
     "properties": {
         "store": _STORE,
         "file": {"type": "array", "items": {"type": "string", "format": "binary"}},
-        "into": {"type": "string", "description": "one resource of all files, by this name"},
+        "into": {"type": "string", "description": "one document of all files, by this name"},
         "replace": {"type": "boolean", "description": "whether documents of the names go"},
     },
     "required": ["file"],

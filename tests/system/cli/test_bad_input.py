@@ -157,7 +157,7 @@ def test_names_that_cannot_be(either: Any, name: str) -> None:
     """A resource name that cannot be a folder is refused, and writes nothing."""
     good = good_neighbour(either)
     done = either("add", good, "--into", name, code=3)
-    assert_said(done, 3, "cannot name a resource", "--into")
+    assert_said(done, 3, "cannot name a document", "--into")
     assert either.truth() == {}
 
 

@@ -269,4 +269,4 @@ def test_a_folder_is_a_folder(notes, run):
     below, whole = ask(run, notes, "enrich", "low", *way), ask(run, notes, "enrich", *way)
     assert 0 < below["questions"] < whole["questions"]
     done = run("enrich", "no such folder", cwd=notes)
-    assert "no resource 'no such folder'" in done.stderr
+    assert "no document 'no such folder'" in done.stderr

@@ -277,7 +277,7 @@ def test_only_what_is_named(wiki: Any) -> None:
     report = wiki.json("update", "wiki", code=1)
     assert [one["resource"] for one in report["updated"]] == ["wiki"]
     assert wiki.drift() == {"source-modified": ["../memo.md"]}
-    assert "no resource 'nothing'" in wiki("update", "nothing", code=3).stderr
+    assert "no document 'nothing'" in wiki("update", "nothing", code=3).stderr
 
 
 def test_add_without_a_path(wiki: Any) -> None:

@@ -24,7 +24,7 @@ def test_some_resources(filled):
     done = filled.json("export", "jsonl", "all.jsonl", "notes")
     assert done["resources"] == 1
     assert {row["resource"] for row in rows(filled)[1:]} == {"notes.md"}
-    assert "no resource 'nots'" in filled("export", "jsonl", "x.jsonl", "nots", code=3).stderr
+    assert "no document 'nots'" in filled("export", "jsonl", "x.jsonl", "nots", code=3).stderr
     assert not (filled.folder / "x.jsonl").exists()
 
 

@@ -196,7 +196,7 @@ def test_what_is_no_text_is_named(workspace: Any) -> None:
     ("words", "code", "said"),
     [
         (("x",), 3, "filestore init"),
-        ((), 2, "RESOURCE"),
+        ((), 2, "DOCUMENT"),
         (("a", "b"), 2, "'b'"),
         (("x", "--only", "y"), 2, "--from"),
         (("x", "--from", "foldr"), 2, "expected folder"),

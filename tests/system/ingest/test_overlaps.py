@@ -81,7 +81,7 @@ def test_a_file_of_an_added_folder(either: Any) -> None:
     new = either.write("docs/sub/two.md", "# Two\n\nWords of two.\n")
     for words in (["docs/sub/one.md"], [new], ["docs/sub"], [new, "--into", "mine"]):
         done = either("add", *words, code=4)
-        assert "another resource" in done.stderr or "part of the resource 'docs'" in done.stderr
+        assert "a document added before" in done.stderr or "to the document 'docs'" in done.stderr
         assert "filestore update" in done.stderr
     shutil.rmtree(either.folder / "docs/sub")
     assert either.truth() == before
@@ -97,7 +97,7 @@ def test_a_file_that_its_folder_ignores(either: Any) -> None:
     assert indexed(either) == ["docs: ../docs/one.md", "draft.md: ../docs/draft.md"]
     (either.folder / "docs/.filestoreignore").unlink()
     assert either.drift() == {}
-    assert "draft.md: is part of the resource draft.md" in either("add", "docs").stderr
+    assert "draft.md: belongs to the document draft.md" in either("add", "docs").stderr
 
 
 def test_a_folder_around_what_was_added(either: Any) -> None:
@@ -118,7 +118,9 @@ def test_copies_from_elsewhere(either: Any) -> None:
     elsewhere.mkdir()
     (elsewhere / "far.md").write_text("# Far\n\nWords from afar.\n")
     either("add", elsewhere)
-    assert "part of the resource 'elsewhere'" in either("add", elsewhere / "far.md", code=4).stderr
+    assert (
+        "belongs to the document 'elsewhere'" in either("add", elsewhere / "far.md", code=4).stderr
+    )
 
 
 def test_copies_are_announced_before_they_are_made(either: Any) -> None:

@@ -175,7 +175,7 @@ def test_a_name_stays_in_its_folder(store: Store, name: str) -> None:
 @pytest.mark.parametrize("folder", ["..", "a/b", ".git", "", "x" * 256])
 def test_a_folder_is_one_below_chunked(store: Store, folder: str) -> None:
     """What is no name of a folder is refused."""
-    with pytest.raises(filestore.FilestoreError, match="cannot name a resource"):
+    with pytest.raises(filestore.FilestoreError, match="cannot name a document"):
         store.put([RENT], into=folder)
 
 

@@ -203,7 +203,7 @@ async function startView(signal) {
   show("",
     el("h1", {}, "What is here"),
     el("p", { class: "soft" },
-      `${many(about.resources, "resource")}, ${many(about.chunks, "text")}`
+      `${many(about.resources, "document")}, ${many(about.chunks, "text")}`
       + (about.summaries ? `, ${many(about.summaries, "summary", "summaries")}` : "")),
     el("ul", { class: "documents" }, some.map((one) => el("li", {},
       el("a", { href: to("resource", { name: one.resource }) }, el("bdi", {}, one.title ? prose(one.title) : shown(one.resource))),

@@ -157,7 +157,7 @@ def test_a_resource_row_says_how_much_drifted():
 def test_a_resource_without_a_name_has_words():
     """Files that lie in no resource are shown under words, not under nothing."""
     row = Row(kind="resource", resource="", children=1)
-    assert "(no resource)" in plain([rows.file_row(row, rows.Shown())])
+    assert "(no document)" in plain([rows.file_row(row, rows.Shown())])
 
 
 def test_a_chunk_row_shows_its_worst_finding_first():
@@ -492,9 +492,9 @@ def test_the_chosen_section_is_told_by_brackets():
 def test_the_number_line_names_the_filter():
     """Below the tree stands how much there is, or how much a filter leaves."""
     whole = rows.count_line(shown=0, resources=3, chunks=1500, filtered="", has_sections=False)
-    assert plain([whole]) == "3 resources · 1,500 chunks"
+    assert plain([whole]) == "3 documents · 1,500 chunks"
     left = rows.count_line(shown=2, resources=1, chunks=1500, filtered="!draft", has_sections=False)
-    assert plain([left]) == "2 chunks of 1 resource for !draft  escape shows all"
+    assert plain([left]) == "2 chunks of 1 document for !draft  escape shows all"
 
 
 @pytest.mark.parametrize(
