@@ -442,7 +442,8 @@ ACTIONS: Final[tuple[Action, ...]] = (
     _repair("truth", "t", "files", "plan again with, or without, steps that write files",
         lambda now: f"repair --plan --write-files{chosen(now).replace(' --write-files', '')}",
         footer=50),
-    _repair("batches", "b", "changes", "show the changes that can be undone and redone",
+    _repair("batches", "b", "changes",
+        "show the changes that can be undone and redone; then those of programs; then the plan",
         fixed("undo --list"), footer=40),
     # Lists: their widget binds these itself
     _lists("move", "down up j k", "move", "a row down or up", _MOVES),

@@ -18,7 +18,7 @@ from filestore.core.safe_text import brief, shown_path
 from filestore.core.schema import JsonObject
 from filestore.fs import disk
 from filestore.history.backup_store import BatchMissingError, Originals
-from filestore.history.batch import Batch, BatchInvalidError, FileChange, Group, Version, grouped
+from filestore.history.batch import Batch, BatchInvalidError, Group, Version, grouped
 
 PERSON: Final = "you"
 """Who changed what no program did."""
@@ -68,6 +68,8 @@ class Wanted(Struct, frozen=True, kw_only=True):
     """At most N of them."""
     diff: bool = False
     """Whether each has its diff."""
+    undoing: bool = False
+    """Whether the diff is of what undoing it does, or redoing it where it is undone."""
 
 
 def list_changes(places: Places, wanted: Wanted, *, is_near: Callable[[str], bool]) -> Changes:
@@ -107,7 +109,8 @@ def list_changes(places: Places, wanted: Wanted, *, is_near: Callable[[str], boo
         kept = _Kept(root, originals, batches, is_near) if wanted.diff else None
         return Changes(
             changes=tuple(
-                Change(group=group, diff=_diff(group, kept) if kept else None) for group in some
+                Change(group=group, diff=_diff(group, kept, wanted) if kept else None)
+                for group in some
             ),
             left=len(found) - len(some),
         )
@@ -156,10 +159,12 @@ class _Kept:
         return None
 
 
-def _diff(group: Group, kept: _Kept) -> str:
+def _diff(group: Group, kept: _Kept, wanted: Wanted) -> str:
+    is_back = wanted.undoing and group.state != "undone"
     found, size, changed = [], 0, group.links()
     for path, links in changed.items():
-        text = _file_diff(path, links, kept, _MOST_DIFF_BYTES - size)
+        versions = links[0].entry.before, links[-1].entry.after
+        text = _file_diff(path, versions[::-1] if is_back else versions, kept, size)
         size += len(text.encode()) + 1
         found.append(text)
         if size >= _MOST_DIFF_BYTES:
@@ -168,8 +173,9 @@ def _diff(group: Group, kept: _Kept) -> str:
     return "\n".join([*found, f"({more:,} more files)"] if more else found)
 
 
-def _file_diff(path: str, links: tuple[FileChange, ...], kept: _Kept, most_bytes: int) -> str:
-    versions = links[0].entry.before, links[-1].entry.after
+def _file_diff(
+    path: str, versions: tuple[Version | None, ...], kept: _Kept, size: int
+) -> str:
     shown = shown_path(path)
     names = (shown if versions[0] else _NONE, shown if versions[1] else _NONE)
     before, after = (kept.content(path, version) for version in versions)
@@ -178,4 +184,4 @@ def _file_diff(path: str, links: tuple[FileChange, ...], kept: _Kept, most_bytes
         return f"{head}\n(not kept, or too large to be compared)"
     if b"\0" in before + after:
         return f"{head}\n(binary: {len(before):,} to {len(after):,} bytes)"
-    return unified_bytes(before, after, names=names, most_bytes=most_bytes)
+    return unified_bytes(before, after, names=names, most_bytes=_MOST_DIFF_BYTES - size)

@@ -172,6 +172,14 @@ class InspectedStore(Store):
 
         return Explorer(self._parts)
 
+    def diff_of_undo(self, identifier: str) -> str:
+        """What undoing a change does, or redoing it where it is undone, as a unified diff."""
+        from filestore.history.changes import Wanted, list_changes
+
+        wanted = Wanted(id=identifier, diff=True, undoing=True)
+        found = list_changes(self.places, wanted, is_near=self._parts.reachable().may_hold)
+        return found.changes[0].diff or ""
+
     def next_undo_redo(self) -> tuple[str, str]:
         """The changes that `undo` and `redo` would take; "" for none."""
         from filestore.repair.undo import next_undo_redo

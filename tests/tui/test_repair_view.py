@@ -1,9 +1,13 @@
 """Repair as somebody at the keyboard sees it: planned, seen, chosen, applied, taken back."""
 
+import asyncio
+
 import pytest
 from textual.widgets import Input
 
 from filestore import Finding
+from filestore.server.operations import OPERATIONS
+from filestore.server.stores import Access, Caller, Stores
 from tui.views.dialogs import ConfirmScreen
 
 
@@ -330,7 +334,8 @@ def test_changes_are_listed_and_undone_after_a_restart(case):
         assert "add other.md" in session.seen()
         assert "u undoes it" in session.seen()
         assert "by you" in session.seen()
-        await session.read("@@ -0,0 +1,")
+        # What undoing it does.
+        await session.read("+0,0 @@")
         await session.press("u", *"yes", "enter")
         await session.read("undone: 000002")
         await session.press("b")
@@ -340,6 +345,28 @@ def test_changes_are_listed_and_undone_after_a_restart(case):
     assert {path: data for path, data in case.tree().items() if "chunked" in path} == {
         path: data for path, data in before.items() if "chunked" in path
     }
+
+
+def test_what_programs_changed_is_listed_alone(case):
+    """`b` goes from all changes to those of programs, and to the plan."""
+    program = Caller(name="agent", writes=True, person=False)
+    note = next(one for one in OPERATIONS if "add_note" in (one.route, one.tool, one.name))
+    with Stores.open([str(case.root)], Access(writes=True)) as stores:
+        given = {"text": "A note.\n", "title": "Of a program", "folder": "ideas"}
+        asyncio.run(stores.named(None).ask(note, given, program))
+
+    async def act(session):
+        await session.press("b")
+        await session.read("by “agent”")
+        assert "by you" in session.seen()
+        await session.press("b")
+        await session.read("changes of programs")
+        await session.until(lambda: "by you" not in session.seen())
+        await session.read("by “agent”")
+        await session.press("b")
+        assert "changes" not in session.seen().splitlines()[1]
+
+    case.inspect(act)
 
 
 def test_stopping_an_apply_leaves_a_store_that_goes_on(case):

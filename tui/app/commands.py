@@ -223,7 +223,7 @@ class Commands(Menus):
 
     def _undo_or_redo(self, typed: Typed) -> None:
         if "list" in typed.options:
-            self.on_page("repair", lambda view: view.do_batches())
+            self.on_page("repair", lambda view: view.show_changes())
         elif typed.words:
             self.run_command((typed.name, *typed.words))
         else:

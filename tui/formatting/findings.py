@@ -329,8 +329,11 @@ def diff_lines(diff: str) -> list[Line]:
     """A unified diff; what was added or removed keeps its sign, whatever the colours."""
     found: list[Line] = []
     is_head = True
-    for text in diff.splitlines():
-        is_head = is_head and not text.startswith("@@")
+    texts = diff.splitlines()
+    for text, following in zip(texts, [*texts[1:], ""], strict=True):
+        # Several files stand in one diff. A removed line may look like a head, but not two.
+        is_next = text.startswith("--- ") and following.startswith("+++ ")
+        is_head = is_next or (is_head and not text.startswith("@@"))
         if is_head and text.startswith(_HEADS):
             found.append(line(text, "title"))
         elif text.startswith("@@"):

@@ -133,8 +133,10 @@ def batch_line(group: "Group") -> Line:
         span(f"{group.id}  ", "key"),
         span(f"{when}  ", "quiet"),
         span(f"{group.state:<10}  ", roles.get(group.state, "warning")),
+        # Before the command, which may be long.
+        span(f"by {_by(group)}  "),
         span(f"{shown_path(group.problem or group.what)}  "),
-        span(f"by {_by(group)}, {files}, {group.bytes:,} bytes", "quiet"),
+        span(f"{files}, {group.bytes:,} bytes", "quiet"),
     )
 
 

@@ -381,8 +381,14 @@ class RepairView(View):
     # Changes
 
     def do_batches(self) -> None:
-        """Show the changes that were made, or the plan again."""
-        self.toggle_class("-changes")
+        """Show the changes that were made, then those of programs alone, then the plan again."""
+        shown, narrowed = self.has_class("-changes"), self._changes.of_programs
+        self.show_changes(not (shown and narrowed), of_programs=shown and not narrowed)
+
+    def show_changes(self, shown: bool = True, *, of_programs: bool = False) -> None:
+        """Show the changes, all or those of programs; or the plan."""
+        self._changes.of_programs = of_programs
+        self.set_class(shown, "-changes")
         self.remove_class("-reading")
         self.entered()
         self._draw()
@@ -409,10 +415,8 @@ class RepairView(View):
         """Leave the text for the list, or the changes for the plan."""
         if self.has_class("-reading"):
             self.show_part(is_reading=False)
-        elif self.has_class("-changes"):
-            self.do_batches()
         else:
-            self.entered()
+            self.show_changes(False)
 
     # The parts of the page
 
@@ -463,7 +467,9 @@ class RepairView(View):
     def _draw(self) -> None:
         """Show what the plan is for, what it does, and the progress."""
         if self.has_class("-changes"):
-            title = line("changes: u undoes, U redoes, b shows the plan", "title")
+            programs = self._changes.of_programs
+            whose, more = (" of programs", "the plan") if programs else ("", "those of programs")
+            title = line(f"changes{whose}: u undoes, U redoes, b shows {more}", "title")
         elif self._rows is None or self._request is None:
             title = line("planning …" if self._is_working() else "no plan", "quiet")
         else:

@@ -25,7 +25,7 @@ from tui.workers.tasks import Handlers, Job
 
 if TYPE_CHECKING:
     from filestore import FilestoreError, UndoResult
-    from filestore.browse import Change, Group
+    from filestore.browse import Group
 
 PREVIEW_S: Final = 0.03
 """After the cursor came to rest."""
@@ -166,6 +166,8 @@ class Changes(Horizontal):
         self._host = host
         self._show_lines = show
         self._groups: dict[Hashable, Group] = {}
+        self.of_programs = False
+        """Whether those of people are left out."""
         self._message: Sequence[Line] = ()
         self.list = VirtualRows(id="changes-rows", marking=False)
         self.text = TextPane(id="changes-detail", classes="aside")
@@ -186,8 +188,12 @@ class Changes(Horizontal):
 
     def _show(self, groups: "Sequence[Group]") -> None:
         newest_first = sorted(groups, key=lambda group: int(group.id), reverse=True)
-        self._groups = {group.id: group for group in newest_first}
-        rows = [(group.id, texts.batch_line(group)) for group in newest_first]
+        self._groups = {
+            group.id: group
+            for group in newest_first
+            if not self.of_programs or group.by is not None
+        }
+        rows = [(key, texts.batch_line(group)) for key, group in self._groups.items()]
         self.list.show(Listed(rows), at=self.list.cursor_key)
         self._show_detail()
 
@@ -206,19 +212,20 @@ class Changes(Horizontal):
         if self._message:
             self.text.show(self._message, key="message")
         elif group is None:
-            self.text.show([line("no change is kept", "quiet")])
+            whose = " of a program" if self.of_programs else ""
+            self.text.show([line(f"no change{whose} is kept", "quiet")])
         else:
             self.text.show(texts.batch_lines(group), key=group.id)
             self._host.task_manager.read(
-                lambda store: store.changes(group.id, diff=True).changes,
+                lambda store: store.diff_of_undo(group.id),
                 partial(self._show_diff, group),
                 group="diff of a change",
                 failed=lambda _: None,
             )
 
-    def _show_diff(self, group: "Group", found: "Sequence[Change]") -> None:
-        if group is self.current and not self._message and found and found[0].diff:
-            self.text.show(texts.batch_lines(group, found[0].diff), key=group.id)
+    def _show_diff(self, group: "Group", diff: str) -> None:
+        if group is self.current and not self._message and diff:
+            self.text.show(texts.batch_lines(group, diff), key=group.id)
 
     # Undo and redo
 
