@@ -7,9 +7,9 @@ of it, but for `Listing.counts` and `Listing.matching`, which go through it.
 import re
 from abc import ABC, abstractmethod
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain
+from itertools import accumulate, chain
 from typing import Final
 
 import orjson
@@ -39,6 +39,11 @@ _MOST_KEPT: Final = 200_000
 _HEADING_OR_FENCE: Final = re.compile(rb"^(?:#{1,6}[ \t]+([^\r\n]+)|(`{3,}|~{3,}))", re.MULTILINE)
 _SECTION_HEADING: Final = re.compile(r"^#{1,6}[ \t]+([^\0\n]+)", re.MULTILINE)
 _FRONTMATTER: Final = re.compile(rb"---\r?\n.*?\n---\r?(?:\n|\Z)", re.DOTALL)
+
+
+def _upto(path: str) -> Iterator[str]:
+    """The folders above a path, outermost first, and itself."""
+    return accumulate(path.split("/"), "{}/{}".format)
 
 
 def _headings_inside(data: bytes) -> str:
@@ -177,6 +182,21 @@ class Listing(ABC):
             a file that passes are left out. With sections: document to sections, all of them where
             the document itself passes.
         """
+
+    def made_from(self, originals: Collection[str]) -> dict[str, list[str]]:
+        """Which of some originals, or of folders of them, each resource was made from.
+
+        Folders of resources are there with those of all below them.
+        """
+        found: dict[str, list[str]] = {}
+        with self._reading() as (catalog, _):
+            for _, resource, source, _ in catalog.documents():
+                named = next((one for one in _upto(source) if one in originals), None)
+                for name in _upto(resource) if named is not None else ():
+                    of = found.setdefault(name, [])
+                    if named not in of:
+                        of.append(named)
+        return found
 
     def place_of(self, path: str) -> tuple[str, int] | None:
         """The resource and the id of a file; None where the catalog does not have it.

@@ -220,6 +220,8 @@ def pages(numbers: Sequence[int]) -> str:
     return f", pages {numbers[0]} to {numbers[-1]}"
 
 
+NOTHING: Final = "nothing to do"
+"""What a plan without steps says first; the inspector asks nothing then."""
 _DONE: Final = {
     "rebuild-catalog": ("rebuilt the catalog", ""),
     "salvage": ("rebuilt the embeddings from the sound ones", ""),
@@ -242,7 +244,7 @@ def done(applied: Iterable[Finding]) -> str:
     for kind, number in Counter(CODES[finding.code].step for finding in applied).items():
         verb, noun = _DONE.get(kind, ("repaired", "finding"))
         parts.append(f"{verb} {count(number, noun)}" if noun else verb)
-    return "; ".join(parts) or "nothing to do"
+    return "; ".join(parts) or NOTHING
 
 
 def embedded(number: int, reused: int) -> str:

@@ -478,6 +478,8 @@ def run_enrich(options: Enrich) -> int:
 
 
 def _plan_words(plan: "EnrichPlan", line: Any) -> None:
+    if not (plan.questions or plan.summaries or plan.removed):
+        line(_output.NOTHING)
     line(f"generator {_output.one_line(plan.generator)}")
     line(f"{plan.lines} for {_output.count(plan.questions, 'text')}")
     line(_output.count(plan.summaries, "summary", "summaries"))

@@ -297,7 +297,7 @@ def _show(plan: "Plan", line: Any) -> None:
     from filestore.repair.plan import KINDS
 
     if not plan.steps:
-        line("nothing to do")
+        line(_output.NOTHING)
     groups: dict[str, list[Step]] = {}
     for step in plan.steps:
         groups.setdefault(step.kind, []).append(step)

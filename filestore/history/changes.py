@@ -173,9 +173,7 @@ def _diff(group: Group, kept: _Kept, wanted: Wanted) -> str:
     return "\n".join([*found, f"({more:,} more files)"] if more else found)
 
 
-def _file_diff(
-    path: str, versions: tuple[Version | None, ...], kept: _Kept, size: int
-) -> str:
+def _file_diff(path: str, versions: tuple[Version | None, ...], kept: _Kept, size: int) -> str:
     shown = shown_path(path)
     names = (shown if versions[0] else _NONE, shown if versions[1] else _NONE)
     before, after = (kept.content(path, version) for version in versions)

@@ -189,3 +189,20 @@ def test_the_original_of_a_chunk_is_opened(notes, monkeypatch):
     ((path, line),) = opened
     assert (notes.root / path).resolve() == (notes.folder / "notes" / "flat" / "rent.md").resolve()
     assert line == 1
+
+
+def test_a_typed_open_leads_to_the_original_at_its_line(notes, monkeypatch):
+    """An editor takes the terminal: the line is not run as other commands are."""
+    opened = []
+    monkeypatch.setattr(Inspector, "edit", lambda _, path, line=0: opened.append((path, line)))
+
+    async def act(session):
+        chunk = (await read(session, notes, "flat/rent.md")).path
+        for typed in (f"open {chunk}", f"open {chunk} --chunk"):
+            session.app._typed(typed)
+            await session.until(lambda before=len(opened): len(opened) > before)
+        assert opened[1][0] == chunk
+
+    notes.inspect(act, page="browse")
+    original = notes.folder / "notes" / "flat" / "rent.md"
+    assert (notes.root / opened[0][0]).resolve() == original.resolve()

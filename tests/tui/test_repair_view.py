@@ -65,7 +65,7 @@ def test_a_typed_repair_names_files_as_the_command_does(case, named):
         session.app.screen.query_one(Input).value = f"repair --path {named.format(below)}"
         await session.press("enter")
         await session.read("1 step")
-        assert session.view.action_context().paths == (str(second.relative_to(case.root)),)
+        assert session.app.view.action_context().paths == (str(second.relative_to(case.root)),)
 
     case.inspect(act)
 
@@ -82,7 +82,7 @@ def test_a_step_that_was_left_is_not_applied(case):
         assert "[-] re-index  1 of 2" in session.seen()
         path = str(second.relative_to(case.root))
         assert session.view.command().endswith(f" repair --only modified --path {path}")
-        assert session.view.action_context().paths == (path,)
+        assert session.app.view.action_context().paths == (path,)
         await session.press("A", "y")
         await session.read("applied 1 step")
 
@@ -345,6 +345,23 @@ def test_changes_are_listed_and_undone_after_a_restart(case):
     assert {path: data for path, data in case.tree().items() if "chunked" in path} == {
         path: data for path, data in before.items() if "chunked" in path
     }
+
+
+def test_a_changed_original_is_marked_and_leads_to_its_finding(case):
+    """The row of what was made from it has the mark, `p` plans it, `2` goes to the finding."""
+    original = case.folder / "notes" / "lakes.md"
+    original.write_text("# Anew\n\nWritten again.\n")
+
+    async def act(session):
+        await session.read("W1")
+        await session.press("2")
+        await session.read("source-modified")
+        await session.until(lambda: session.app.view.action_context().codes == ("source-modified",))
+        assert session.app.view.action_context().paths[0].endswith(original.name)
+        await session.press("1", "p")
+        await session.read("plan for 1 finding")
+
+    case.inspect(act, page="browse")
 
 
 def test_what_programs_changed_is_listed_alone(case):

@@ -44,6 +44,7 @@ OPTIONS: Final[dict[str, frozenset[str]]] = {
         ("sync", "search", "show", "ls", "status", "help", "stores", "quit"), frozenset[str]()
     ),
     **dict.fromkeys(("undo", "redo"), frozenset({"list"})),
+    "open": frozenset({"chunk"}),
     "verify": frozenset({"level"}),
     "repair": frozenset({"write-files", "plan", "yes", *MANY}),
 }
@@ -59,6 +60,8 @@ ONLY_LOOK: Final = frozenset(
     ]
 )  # fmt: skip
 """Commands that change nothing that is in the store: they run at once."""
+NOTHING: Final = "nothing to do"
+"""What a plan without steps says first."""
 PLANS: Final = ("--plan", "--list")
 """Options with which a command only shows what it would do."""
 _SHORT: Final = {"q": "quit", "wq": "quit", "h": "help"}
@@ -176,6 +179,8 @@ class Commands(Menus):
             "path": lambda: self.open_named(first),
             "show": lambda: self.open_named(first) if first else self.go("browse"),
             "ls": lambda: self.go("browse"),
+            # An editor takes the terminal, which the panel of a command cannot give.
+            "open": lambda: self.open_hit(" ".join(typed.words), chunk="chunk" in typed.options),
             "search": lambda: self.on_page("browse", lambda view: view.search_for(first)),
             "status": lambda: self.action_do("everywhere", "look_again"),
             "verify": lambda: self.on_page("verify", lambda view: view.verify(first or "fast")),
@@ -308,7 +313,9 @@ class Commands(Menus):
             lines = texts.printed_lines(task.printed)
             if is_writing:
                 self.look_again()
-            if planned is not None and code in (0, 1):
+            if planned is not None and list(task.printed)[:1] == [NOTHING]:
+                self.notify(NOTHING)
+            elif planned is not None and code in (0, 1):
                 planned(lines)
             elif refused is not None and code and any("add --yes" in one for one in task.printed):
                 if panel.is_current:

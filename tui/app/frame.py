@@ -11,6 +11,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from threading import Thread
 from typing import Any, ClassVar, Final, cast
 
@@ -364,6 +365,8 @@ class Frame(KeysInOrder):
         owner: Any = self if place == "everywhere" else self.view
         if name in ("browse", "verify", "repair"):
             self.go(cast("Place", name))
+            if name == "verify" and now.place == "browse" and now.paths:
+                self.when_ready(self.view, partial(self.page_of("verify").point_at, now.paths))
         else:
             getattr(owner, f"do_{name}")()
         self.draw()

@@ -65,6 +65,8 @@ class Inspector(Commands):
         self._until_first = ExitStack()
         """Holds back drawing until the first page is whole."""
         self._settling: Timer | None = None
+        self._sources: frozenset[str] = frozenset()
+        """The originals with findings that it is known of what was made from them."""
         self._is_gone = False
         self._is_new = False
         """Whether the store was made here, of documents."""
@@ -314,6 +316,22 @@ class Inspector(Commands):
     def _update_views(self) -> None:
         for view in self.views:
             view.store_changed()
+
+    def findings_changed(self) -> None:
+        """Update every page; learn what was made from the originals that have findings."""
+        super().findings_changed()
+        index = self.findings.index
+        sources = frozenset(index.sources)
+        if sources != self._sources:
+            self._sources = sources
+
+            def take(found: Mapping[str, Sequence[str]]) -> None:
+                self.findings.index.originals = found
+                super(Inspector, self).findings_changed()
+
+            self.task_manager.read(
+                lambda store: store.listing.made_from(sources), take, group="originals"
+            )
 
     # Checking the store
 

@@ -231,6 +231,21 @@ class Menus(Frame):
         """Open the file under the cursor in the user's editor, then check it again."""
         self.edit(self.action_context().path, line=self.view.line_to_edit())
 
+    def open_hit(self, hit: str, *, chunk: bool = False, own: str = "") -> None:
+        """Open what `filestore open` opens, at its line; see `ViewContext`."""
+
+        def locate(store: InspectedStore) -> tuple[str, int | None]:
+            place = store.locate(hit, chunk=chunk)
+            return place.document, place.line
+
+        def open_it(found: tuple[str, int | None]) -> None:
+            if found[0] == own:
+                self.notify("its original is not known, or may not be looked at")
+            else:
+                self.edit(found[0], line=found[1] or 0)
+
+        self.task_manager.read(locate, open_it, group="original", urgent=True)
+
     def edit(self, path: str, *, line: int = 0) -> None:
         """Open a file in the user's editor, or show why not; then check it again."""
         path = self.findings.index.moved_to(path) or path

@@ -3,7 +3,7 @@
 One rule: nothing here costs more than what changed, since there may be hundreds of thousands.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
@@ -38,6 +38,10 @@ class FindingIndex:
         self._moved_from: dict[str, Finding] = {}
         self._of_resource: dict[str, dict[str, int]] = {}
         self._above: dict[str, tuple[dict[str, int], ...]] = {}
+        self.sources: set[str] = set()
+        """The originals of chunks that something is found of, or folders of them."""
+        self.originals: Mapping[str, Sequence[str]] = {}
+        """Those of them that a resource, or a folder of some, was made from; by its name."""
 
     @classmethod
     def of(cls, found: Iterable[Finding], tree: Tree = CHUNKS) -> "FindingIndex":
@@ -53,6 +57,8 @@ class FindingIndex:
         if key not in self.known:
             self.known[key] = finding
             self._of_path.setdefault(finding.path, []).append(finding)
+            if finding.code.startswith("source-"):
+                self.sources.add(finding.path)
             self._count(finding, 1)
             if finding.code == "moved":
                 self._moved_from[finding.other] = finding
@@ -64,6 +70,7 @@ class FindingIndex:
         of_path.remove(finding)
         if not of_path:
             del self._of_path[finding.path]
+            self.sources.discard(finding.path)
         self._count(finding, -1)
         if finding.code == "moved":
             self._moved_from.pop(finding.other, None)
@@ -86,7 +93,7 @@ class FindingIndex:
         return next(below, "").rpartition("/")[0]
 
     def of_resource(self, resource: str) -> dict[str, int]:
-        """How many of E, W and I below the folder of a resource, or about its record.
+        """How many of E, W and I below the folder of a resource, or about its record or originals.
 
         Of a store in place: of a document, or below a folder, whose name ends with "/".
         """
@@ -96,7 +103,14 @@ class FindingIndex:
         if resource.endswith(".json") or self._tree.has_sections:
             for finding in self.of_row(self._tree.store_path(ChunkPath(resource))):
                 counts[finding.severity] += 1
+        for finding in self.of_originals(resource):
+            counts[finding.severity] += 1
         return counts
+
+    def of_originals(self, resource: str) -> Sequence[Finding]:
+        """What is known of the originals of a resource, or of those below a folder."""
+        paths = self.originals.get(resource.removesuffix("/"), ())
+        return [finding for path in paths for finding in self.of_path(path)]
 
     def inside(self, folder: str) -> Sequence[Finding]:
         """What is known of a folder and of files in it; also of what was moved away."""
@@ -240,7 +254,9 @@ class Findings:
             coverage: When and how thoroughly the store was checked.
             clean: Whether the store is clean; None where not all of it was checked.
         """
+        originals = self.index.originals
         self.index = found if isinstance(found, FindingIndex) else FindingIndex.of(found, self.tree)
+        self.index.originals = originals
         known = self.index.known
         self.marked.difference_update([key for key in self.marked if key not in known])
         self._from_before = set()

@@ -125,18 +125,9 @@ class BrowseView(BrowsePage):
     def do_original(self) -> None:
         """Open the document that the file was made from, at the line that is read."""
         path, line = self.detail.path or self._path, self.line_to_edit()
-
-        def open_it(found: tuple[str, int | None]) -> None:
-            if found[0] == path and self.host.findings.tree.is_written:
-                self.host.notify("its original is not known, or may not be looked at")
-            else:
-                self.host.edit(found[0], line=found[1] or 0)
-
-        def locate(store: InspectedStore) -> tuple[str, int | None]:
-            place = store.locate(os.path.join(store.root, f"{path}:{line}" if line else path))
-            return place.document, place.line
-
-        self.host.task_manager.read(locate, open_it, group="original", urgent=True)
+        place = f"{path}:{line}" if line else path
+        own = path if self.host.findings.tree.is_written else ""
+        self.host.open_hit(os.path.join(self.host.root, place), own=own)
 
     def do_facts(self) -> None:
         """Show the metadata; again, the text."""
@@ -301,7 +292,8 @@ class BrowseView(BrowsePage):
         if not rows:
             path = self.detail.path or self._path
             inside = self.host.findings.index.inside
-            self.host.plan(known(path) if path else inside(self._drifted))
+            below = chain.from_iterable(map(inside, self._drifted))
+            self.host.plan(known(path) if path else list(dict.fromkeys(below)))
             return
 
         def plan(paths: Sequence[str]) -> None:

@@ -105,7 +105,7 @@ class BrowsePage(View):
         path = self.detail.path or self._path
         index = self.host.findings.index
         found = index.of_row(path) if path else ()
-        below = self._drifted if not path else ""
+        below = self._drifted if not path else ()
         return ActionContext(
             place=self.place,
             path=index.moved_to(path) or path,
@@ -115,7 +115,7 @@ class BrowsePage(View):
             mode=self.search.asked_mode,
             kind=self.search.asked_kind if self._is_searching else "",
             codes=tuple(dict.fromkeys(finding.code for finding in found)),
-            paths=tuple(dict.fromkeys(one.path for one in found)) or tuple(filter(None, [below])),
+            paths=tuple(dict.fromkeys(one.path for one in found)) or tuple(below),
             marked=len(self.listed.marks),
         )
 
@@ -124,12 +124,13 @@ class BrowsePage(View):
         return self.detail.line_to_edit()
 
     @property
-    def _drifted(self) -> str:
-        """The folder of the resource under the cursor, where it has findings; else ""."""
-        findings, name = self.host.findings, self.outline.resource
-        if self._is_searching or not name or not any(findings.index.of_resource(name).values()):
-            return ""
-        return findings.tree.store_path(ChunkPath(name)).rstrip("/")
+    def _drifted(self) -> Sequence[str]:
+        """The folder of the resource under the cursor and its originals, where any has findings."""
+        index, name = self.host.findings.index, self.outline.resource
+        if self._is_searching or not name or not any(index.of_resource(name).values()):
+            return ()
+        folder = self.host.findings.tree.store_path(ChunkPath(name)).rstrip("/")
+        return folder, *index.originals.get(name.rstrip("/"), ())
 
     @property
     def _path(self) -> str:

@@ -63,6 +63,9 @@ class ViewContext(Protocol):
     def choose_side(self, finding: Finding) -> None:
         """Show both sides of a conflict or of a duplicate, to choose one."""
 
+    def open_hit(self, hit: str, *, chunk: bool = False, own: str = "") -> None:
+        """Open the original of what a search found; `own` is a file that has to have one."""
+
     def edit(self, path: str, *, line: int = 0) -> None:
         """Open a file in the user's editor, at a line; or show why not; then check it again."""
 

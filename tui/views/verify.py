@@ -1,7 +1,7 @@
 """Verify: what was found, live while it is found, with its evidence."""
 
-from collections.abc import Mapping, Sequence
-from itertools import islice
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, islice
 from typing import Any, ClassVar, Final
 
 from msgspec.structs import replace
@@ -18,6 +18,7 @@ from filestore.browse import NameFilter
 from tui.actions import MOST_PATHS, ActionContext, Place
 from tui.formatting import Span, line
 from tui.formatting import findings as texts
+from tui.state.findings import key_of
 from tui.state.lists import (
     ORDERS,
     SEVERITIES,
@@ -146,6 +147,17 @@ class VerifyView(View):
         if self._is_stale:
             self.findings_changed()
         self.show_part(is_reading=False)
+
+    def point_at(self, paths: Iterable[str]) -> None:
+        """Put the cursor on the first finding of some files or folders, where it is shown."""
+        inside = self.host.findings.index.inside
+        for finding in chain.from_iterable(map(inside, paths)):
+            key = key_of(finding)
+            group = key[:1]
+            if self._rows.index_of(group) is not None and not self._rows.is_open(group):
+                self.list.toggle(group)
+            if self.list.move_to(key):
+                return
 
     def store_changed(self) -> None:
         """Read the evidence again."""
