@@ -51,6 +51,24 @@ def test_what_does_not_fit_is_named(case, text, words):
     case.inspect(act, page="browse", size=(120, 40), notifications=True)
 
 
+def test_colours_are_seen_before_they_are_chosen(case):
+    """Those under the cursor are shown; escape brings back those before, enter keeps them."""
+
+    async def act(session):
+        app, before = session.app, session.app.theme
+        await session.press("T")
+        await session.until(lambda: type(app.screen) is ChoiceScreen)
+        await session.press("j")
+        await session.until(lambda: app.theme != before)
+        tried = app.theme
+        await session.press("escape")
+        await session.until(lambda: app.theme == before)
+        await session.press("T", "j", "enter")
+        await session.until(lambda: app.theme == tried and not app.screen.is_modal)
+
+    case.inspect(act, page="browse", size=(80, 24))
+
+
 def test_help_is_filtered_and_does_what_is_chosen(case):
     """One line an action; behind a slash words of it are left, and enter does it."""
 

@@ -99,13 +99,16 @@ class Menus(Frame):
     # Colours, copies
 
     def do_theme(self) -> None:
-        """Choose colours."""
+        """Choose colours; those under the cursor are seen at once."""
         choices = [Choice(name=theme.name, title=theme.name) for theme in THEMES]
+        before = self.theme
 
         def take_theme(name: str | None) -> None:
-            self.theme = name or self.theme
+            self.theme = name or before
 
-        self.push_screen(ChoiceScreen("Colours", choices, at=self.theme), take_theme)
+        self.push_screen(
+            ChoiceScreen("Colours", choices, at=before, tried=take_theme), take_theme
+        )
 
     def do_copy(self) -> None:
         """Choose what to copy; paths are those of what is marked, where something is."""

@@ -243,7 +243,7 @@ def task_lines(
     ]
     if progress:
         lines.append((Span("         "), *progress))
-    if outcome:
+    if outcome and outcome != state:
         lines.append(line(f"         {outcome}", "quiet"))
     if state in ("running", "waiting", "stopping"):
         safe = "safely: what was done stays" if writes else "without any change"

@@ -302,7 +302,7 @@ class BrowseView(BrowsePage):
                 self.host.plan(found)
             else:
                 of = f"{count(len(paths), 'file')} in {count(rows, 'marked row')}"
-                self.host.notify(f"nothing is found of {of}", severity="warning")
+                self.host.notify(f"nothing to repair in {of}", severity="warning")
 
         self._read_marked(plan)
 

@@ -53,8 +53,24 @@ class ChoiceScreen(Steady, ModalScreen[str | None]):
         Binding("k", "up", show=False),
     ]
 
-    def __init__(self, question: str, choices: Sequence[Choice], *, at: str = "") -> None:
+    def __init__(
+        self,
+        question: str,
+        choices: Sequence[Choice],
+        *,
+        at: str = "",
+        tried: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """Prepare the question.
+
+        Args:
+            question: Above the choices.
+            choices: What can be chosen.
+            at: The name of the choice to begin with.
+            tried: Called with the name of each choice that the cursor comes to.
+        """
         super().__init__()
+        self._tried = tried
         self._head = Text(one_line(question), style="bold")
         self._choices = choices
         self._at = at
@@ -93,6 +109,10 @@ class ChoiceScreen(Steady, ModalScreen[str | None]):
             if one.key and one.key == event.character and not one.why_not:
                 event.stop()
                 self.dismiss(one.name)
+
+    @on(OptionList.OptionHighlighted)
+    def _reached(self, event: OptionList.OptionHighlighted) -> None:
+        self._tried(event.option_id or "")
 
     @on(OptionList.OptionSelected)
     def _chosen(self, event: OptionList.OptionSelected) -> None:
