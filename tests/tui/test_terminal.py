@@ -483,8 +483,15 @@ def test_another_store_is_opened_in_its_place(tmp_path: Path) -> None:
     command = [installed(), "tui"]
     with Terminal(command, str(tmp_path / "roof"), environment=home) as terminal:
         terminal.until("roof2.md", "clean")
-        terminal.press("C-s", "no other store was opened before")
+        terminal.press("C-s", "another one")
+        terminal.press("Enter", "the folder of a store")
+        terminal.write(str(tmp_path))
+        terminal.press("Enter", "no store in")
         terminal.press("j", "> ▸ roof2.md")
+        terminal.press("C-s", "another one")
+        terminal.press("Enter", "the folder of a store")
+        terminal.write("../lease")
+        terminal.press("Enter", "lease2.md", "clean", gone="roof2.md")
         terminal.type("q")
         assert terminal.ended() == 0
     with Terminal(command, str(tmp_path / "lease"), environment=home) as terminal:

@@ -28,7 +28,7 @@ from tui.formatting.findings import Coverage
 from tui.formatting.reports import standing, store_name
 from tui.state.findings import StatsFindings, by_stats
 from tui.views.context import View
-from tui.views.dialogs import Choice, ChoiceScreen, StartScreen
+from tui.views.dialogs import Choice, ChoiceScreen, PromptScreen, StartScreen
 from tui.widgets.drawing import MONO, first_theme
 from tui.workers import session_file
 from tui.workers.session_file import Saved
@@ -48,6 +48,8 @@ SETTLED_S: Final = 1.0
 """How long no file changes before the whole store is checked."""
 LOOKS_S: Final = 1.0
 """How long a folder without a store is looked at before what can be done is offered."""
+OTHER: Final = "other"
+"""The choice of a store whose path is typed."""
 AFTER_FIRST_S: Final = 0.3
 """How long what starts processes waits for the first drawing."""
 
@@ -223,15 +225,23 @@ class Inspector(Commands):
         ]
 
     def do_stores(self) -> None:
-        """Choose a store that was opened before; this one is left as by quitting."""
-        choices = self._recent()
-        if choices:
-            self.push_screen(
-                ChoiceScreen("Stores", choices),
-                lambda root: self.leave_for(root) if root else None,
-            )
-        else:
-            self.notify("no other store was opened before: filestore tui --store DIR opens one")
+        """Leave, as by quitting, for a store that was opened before, or whose path is typed."""
+        other = Choice(name=OTHER, title="another one", about="type its path")
+
+        def leave(root: str | None) -> None:
+            if root == OTHER:
+                self.push_screen(PromptScreen("open ", hint="the folder of a store"), leave)
+            elif root:
+                self._leave_for_folder(os.path.abspath(os.path.expanduser(root)))
+
+        self.push_screen(ChoiceScreen("Stores", [*self._recent(), other]), leave)
+
+    def _leave_for_folder(self, folder: str) -> None:
+        try:
+            self.leave_for(find_root(folder, folder))
+        except FilestoreError as error:
+            # It is not this store that is gone.
+            super().fail(error)
 
     def _take_way(self, error: FilestoreError, way: str | None) -> None:
         """Go on from the screen that is shown where no store can be opened."""
