@@ -200,7 +200,7 @@ def test_a_typed_open_leads_to_the_original_at_its_line(notes, monkeypatch):
         chunk = (await read(session, notes, "flat/rent.md")).path
         for typed in (f"open {chunk}", f"open {chunk} --chunk"):
             session.app._typed(typed)
-            await session.until(lambda before=len(opened): len(opened) > before)
+            await session.until(lambda wanted=typed: len(opened) == 1 + ("--chunk" in wanted))
         assert opened[1][0] == chunk
 
     notes.inspect(act, page="browse")
