@@ -31,12 +31,22 @@ from filestore.fs.programs import start_python
 from filestore.git.process import NoAnswerError, ask_where, environment, read_start, work_tree
 
 CHECKING: Final = "pre-commit"
-FOLLOWING: Final = ("post-checkout", "post-merge", "post-rewrite")
+CONCLUDING: Final = "post-commit"
+"""Git runs it after every commit; ours acts where the commit ends what a conflict had stopped."""
+FOLLOWING: Final = ("post-checkout", CONCLUDING, "post-merge", "post-rewrite")
 HOOKS: Final = (*FOLLOWING, CHECKING)
 EXIT_STOP: Final = 64
 """What the hidden action of a checking hook returns to stop a commit; all else lets it pass."""
 PATIENCE_S: Final = 10.0
 """So long a hook waits for the index; then that goes on by itself."""
+
+# No Python is started for an ordinary commit. Git's index keeps what was unmerged until the next
+# checkout or merge; a rebase is followed at its end.
+_CONCLUDES: Final = (
+    "{ git rev-parse --quiet --verify HEAD^2 || git ls-files --resolve-undo | grep -q .; }"
+    " >/dev/null 2>&1"
+    ' && [ ! -d "$(git rev-parse --git-path rebase-merge)" ]'
+)
 
 SHELL: Final = "#!/bin/sh\n"
 _MARK: Final = "# filestore hook "
@@ -272,7 +282,9 @@ def call_line(name: str, stores: Iterable[str], python: str = sys.executable) ->
     options = "".join(f" {shlex.quote(_OPTION + store)}" for store in stores)
     # A folder named filestore in the work tree must not be taken for the program: -P.
     line = f'{shlex.quote(python)} -P -m filestore git{options} hook {name} "$@" </dev/null'
-    return f"{line} || [ $? -ne {EXIT_STOP} ] || exit 1" if name == CHECKING else f"{line} || true"
+    if name == CHECKING:
+        return f"{line} || [ $? -ne {EXIT_STOP} ] || exit 1"
+    return f"{_CONCLUDES} && {line} || true" if name == CONCLUDING else f"{line} || true"
 
 
 def lines_that_call(script: str, name: str, store: str) -> str:
@@ -293,6 +305,7 @@ def hook_script(name: str, stores: Sequence[str], python: str) -> str:
     lines = [
         "filestore_before=$?",
         "(",
+        *((f"{_CONCLUDES} || exit 0",) if name == CONCLUDING else ()),
         # An entry that is not absolute means the work tree, which -P does not take from the path.
         'case ":${PYTHONPATH-}:" in *::* | *:[!/]*) unset PYTHONPATH ;; esac',
         f"python={shlex.quote(python)}",

@@ -256,7 +256,8 @@ class Plan(JsonObject, Struct, frozen=True, kw_only=True, rename={"identity": "s
 
     KEYS = (
         "identity generation level policy.truth policy.only policy.paths policy.ours "
-        "policy.theirs policy.remove steps left read_bytes write_bytes texts known model"
+        "policy.theirs policy.hunks policy.remove steps left read_bytes write_bytes texts known "
+        "model"
     )
 
     identity: str

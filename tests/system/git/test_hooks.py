@@ -15,7 +15,7 @@ from filestore.fs.lock import writer_lock
 from filestore.git import hooks
 
 CHECKOUT = Path(__file__).resolve().parents[3]
-HOOKS = ["post-checkout", "post-merge", "post-rewrite", "pre-commit"]
+HOOKS = ["post-checkout", "post-commit", "post-merge", "post-rewrite", "pre-commit"]
 UNHOOKED = ("-c", "core.hooksPath=/dev/null")
 FOREIGN = b"#!/bin/sh\necho 'somebody else'\n"
 
@@ -130,6 +130,56 @@ def test_merge_amend_and_rebase_are_followed(followed: Any) -> None:
     run_git(followed.folder, "rebase", "--quiet", "late")
     assert followed.drift() == {}
     assert followed.found("tin") == ["late/chunk1.md"]
+
+
+@pytest.mark.parametrize("operation", ["merge", "cherry-pick", "revert"])
+def test_the_commit_that_ends_a_conflict_is_followed(followed: Any, operation: str) -> None:
+    """Git runs no other hook then: what merged by itself is in step after that commit."""
+    root = followed.folder
+    edit(followed, "And cinnabar.")
+    followed.write("file_index/chunked/own/chunk1.md", "Copper.\n")
+    commit_all(root, "cinnabar")
+    run_git(root, "checkout", "--quiet", "-b", "late", "HEAD~1")
+    edit(followed, "And jasper.")
+    followed.sync()
+    commit_all(root, "jasper")
+    if operation == "revert":
+        run_git(root, "reset", "--quiet", "--hard", "other")
+        followed.sync()
+        edit(followed, "And quartz.")
+        commit_all(root, "quartz")
+        run_git(root, operation, "--no-edit", "HEAD~1", code=1)
+    else:
+        run_git(root, operation, "other", code=1)
+    path = followed.chunked / "notes.md/chunk1.md"
+    path.write_text("All about zinc.\n")
+    run_git(root, "add", str(path))
+    said = run_git(root, "-c", "core.editor=true", operation, "--continue")
+    assert "filestore: file_index: " in said
+    assert followed.drift() == {}
+    assert followed.found("zinc") == ["notes.md/chunk1.md"]
+    assert followed.found("copper") == ([] if operation == "revert" else ["own/chunk1.md"])
+
+
+def test_an_ordinary_commit_starts_no_program(followed: Any) -> None:
+    """The hook behind every commit acts only where the commit ends something."""
+    root = followed.folder
+    python = root.parent / "bin" / "python"
+    python.parent.mkdir()
+    python.write_text("#!/bin/sh\necho started\n")
+    python.chmod(0o755)
+    script = hooks.hook_script("post-commit", ["file_index"], str(python))
+    (root / ".git/hooks/post-commit").write_text(script)
+    followed.write("more.txt", "more\n")
+    run_git(root, "add", "--all")
+    assert "started" not in run_git(root, "commit", "-m", "ordinary")
+    run_git(root, "checkout", "--quiet", "-b", "late", "HEAD~1")
+    followed.write("late.txt", "late\n")
+    commit_all(root)
+    run_git(root, "merge", "--no-commit", "other")
+    assert "started" in run_git(root, "commit", "-m", "merge")
+    followed.write("late.txt", "later\n")
+    assert "started" not in run_git(root, "commit", "-am", "ordinary again")
 
 
 def test_originals_are_followed(followed: Any) -> None:
