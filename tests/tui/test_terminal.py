@@ -561,7 +561,7 @@ def test_store_that_cannot_be_opened_says_what_to_do(work: Work, name: str) -> N
     code = work.run("search", "hills").returncode
     assert code != 0
     with work.inspector() as terminal:
-        seen = terminal.until(words, "try: ", "r  try again", "q quits")
+        seen = terminal.until(words, "r  try again", "q quits")
         assert "make a store here" not in seen
         terminal.type("q")
         assert terminal.ended() == code
