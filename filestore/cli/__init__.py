@@ -39,13 +39,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         elif mode == "w" and isinstance(stream := getattr(sys, name), io.TextIOWrapper):
             # A terminal of few characters gets the others escaped.
             stream.reconfigure(encoding=encoding, errors="backslashreplace")
-    if words in (["--version"], ["-V"]):
-        from filestore._version import __version__
-
-        sys.stdout.write(f"filestore {__version__}\n")
-        return 0
     as_json = "--json" in words
     try:
+        if words in (["--version"], ["-V"]):
+            from filestore._version import __version__
+
+            sys.stdout.write(f"filestore {__version__}\n")
+            sys.stdout.flush()
+            return 0
         from filestore.server import wire
 
         # A server writes for locales of UTF-8.

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import orjson
 
-from filestore.cli import EXIT_INTERRUPTED
-from filestore.core.caller import wants_colors
+from filestore.cli import EXIT_INTERRUPTED, _terminal
 from filestore.core.codes import CODES
 from filestore.core.errors import FilestoreError, RefusedError
 from filestore.core.findings import Finding, is_clean
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
-WIDTH: Final = 80
-"""Columns of a terminal."""
 _NOT_ASCII: Final = re.compile(r"[^\x00-\x7f]")
 _SHOWN = 10
 """Paths listed under one code; the rest is counted."""
@@ -60,16 +57,18 @@ def _json_text(data: bytes) -> str:
 
 
 def line(text: str = "", *, style: str = "") -> None:
-    """Print one line, made safe for a terminal."""
+    """Print one line, made safe for a terminal; on a narrow one it is broken between words."""
     safe = safe_text(text)
-    if style and _colours():
+    if 0 < _terminal.columns() < _terminal.USUAL:
+        safe = "\n".join(map(_fitted, safe.split("\n")))
+    if style and _terminal.colours():
         safe = f"\x1b[{style}m{safe}\x1b[0m"
     sys.stdout.write(safe + "\n")
 
 
 def styled(pieces: Iterable[tuple[str, str]]) -> None:
     """Print one line of several styles, made safe for a terminal."""
-    colours = _colours()
+    colours = _terminal.colours()
     for text, style in pieces:
         safe = one_line(text)
         sys.stdout.write(f"\x1b[{style}m{safe}\x1b[0m" if safe and style and colours else safe)
@@ -77,14 +76,11 @@ def styled(pieces: Iterable[tuple[str, str]]) -> None:
 
 
 def wrapped(head: str, parts: Iterable[str]) -> None:
-    """Print a list in lines of a terminal's usual width."""
+    """Print a list in lines as wide as the terminal."""
     text = "; ".join(parts)
-    for one in textwrap.wrap(text, WIDTH, initial_indent=head, subsequent_indent="    "):
+    width = _terminal.width()
+    for one in textwrap.wrap(text, width, initial_indent=head, subsequent_indent="    "):
         line(one)
-
-
-def _colours() -> bool:
-    return sys.stdout.isatty() and wants_colors()
 
 
 _SEVERITY_STYLE = {"E": "31", "W": "33", "I": "2"}
@@ -114,7 +110,7 @@ def findings(found: Iterable[Finding]) -> None:
 
 def with_detail(path: str, detail: str, write: Callable[[str], None] = line) -> None:
     """Print a path and its detail: on one line where both fit, else the detail below."""
-    if len(path) + 2 + len(detail) <= WIDTH:
+    if len(path) + 2 + len(detail) <= _terminal.width():
         write(f"{path}  {detail}".rstrip())
         return
     write(path)
@@ -122,11 +118,19 @@ def with_detail(path: str, detail: str, write: Callable[[str], None] = line) -> 
         write(one)
 
 
+def _fitted(line: str) -> str:
+    room = _terminal.room()
+    if len(line) <= room:
+        return line
+    blanks = len(line) - len(line.lstrip())
+    return "\n".join(folded(line, indent=min(blanks + 2, room // 2)))
+
+
 def folded(text: str, *, indent: int) -> list[str]:
-    """A text in lines of a terminal's usual width, words left whole."""
+    """A text in lines as wide as the terminal, words left whole."""
     return textwrap.wrap(
         text,
-        WIDTH,
+        _terminal.width(),
         subsequent_indent=" " * indent,
         break_long_words=False,
         break_on_hyphens=False,
@@ -209,6 +213,21 @@ def clipped(text: str, width: int) -> str:
     """A text on one line, its end cut where it is longer."""
     plain = one_line(text)
     return plain if len(plain) <= width else f"{plain[: max(1, width - 1)]}…"
+
+
+def cut_line(text: str, *, end: str = "", indent: int = 0, style: str = "") -> None:
+    """Print a text that is cut where a line of 80 columns ends.
+
+    Args:
+        text: Of others.
+        end: Ours, behind it; never cut.
+        indent: Columns before the text.
+        style: Of the line, or of the lines where the terminal is narrower.
+    """
+    blank = " " * indent
+    shown = clipped(text, _terminal.USUAL - indent - len(end))
+    for one in folded(f"{blank}{shown}{end}", indent=indent):
+        line(one, style=style)
 
 
 def pages(numbers: Sequence[int]) -> str:
@@ -411,14 +430,16 @@ def _say_remedy(error: FilestoreError) -> None:
 def progress_bar() -> Iterator[OnProgress]:
     """Until the block ends, draw a line that keeps up with long work; on a terminal alone.
 
-    With FILESTORE_PROGRESS=plain, write lines to stderr in its place, wherever that leads.
+    On one that draws no line anew, write lines in its place. With FILESTORE_PROGRESS=plain, too,
+    from the first stage on and wherever stderr leads.
     """
     began, bar, task, stage = time.monotonic(), None, None, ""
     is_plain = os.environ.get("FILESTORE_PROGRESS") == "plain"
 
     def write(progress: Progress) -> None:
         nonlocal began, stage
-        if stage == progress.stage and time.monotonic() - began < _QUIET_S:
+        is_new = stage != progress.stage and (is_plain or stage)
+        if not is_new and time.monotonic() - began < _QUIET_S:
             return
         began, stage = time.monotonic(), progress.stage
         total = f"/{progress.total}" if progress.total is not None else ""
@@ -437,7 +458,8 @@ def progress_bar() -> Iterator[OnProgress]:
         bar.update(task, completed=progress.done, total=progress.total)
 
     try:
-        yield write if is_plain else take if sys.stderr.isatty() else ignore
+        is_drawn = _terminal.draws() and not is_plain
+        yield take if is_drawn else write if is_plain or sys.stderr.isatty() else ignore
     finally:
         if bar is not None:
             bar.stop()
@@ -471,18 +493,13 @@ def _rich_bar() -> Any:
     )
 
 
-def is_terminal() -> bool:
-    """Whether a person can be asked, and sees the question."""
-    return sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()
-
-
 def ask(words: str) -> None:
     """Say what is to happen, and ask on the terminal; without one --yes is needed.
 
     Raises:
         RefusedError: No terminal is there to ask on, or the answer is no.
     """
-    if not sys.stdin.isatty():
+    if not _terminal.can_ask():
         raise RefusedError(words, remedy="add --yes")
     say(words)
     go_on()
@@ -494,7 +511,5 @@ def go_on(question: str = "go on?", *, refused: str = "nothing was changed") -> 
     Raises:
         RefusedError: The answer is no.
     """
-    sys.stderr.write(f"{question} [y/N] ")
-    sys.stderr.flush()
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+    if _terminal.answer(f"{question} [y/N] ").strip().lower() not in ("y", "yes"):
         raise RefusedError(refused, remedy="answer y, or add --yes")

@@ -132,13 +132,14 @@ def parse(words: Sequence[str]) -> tuple[Run, Any]:
         UsageError: The words fit no command.
     """
     command, position = _command_in(words)
+    front_words = [word for word in words[:position] if word != "--"]
     parser = _Parser(prog="filestore", add_help=False)
     parser.add_argument("--version", "-V", action="store_true")
     parser.add_argument("--help", "-h", action="store_true")
     _take(parser, _Front)
     if command is None:
-        return _overview, parser.parse_args(list(words))
-    front = parser.parse_args(words[:position])
+        return _overview, parser.parse_args(front_words)
+    front = parser.parse_args(front_words)
     if front.help:
         return _overview, front
     rest = list(words[position + 1 :])
@@ -146,7 +147,7 @@ def parse(words: Sequence[str]) -> tuple[Run, Any]:
     own = command_parser(command)
     before = rest[: rest.index("--")] if "--" in rest else rest
     takes_several = any(one.name == "store" and one.several for one in fields_of(own.options))
-    times = [word.partition("=")[0] for word in (*words[:position], *before)].count("--store")
+    times = [word.partition("=")[0] for word in (*front_words, *before)].count("--store")
     if times > 1 and not takes_several:
         raise UsageError(
             f"{command} takes one store, found --store {times} times", remedy="name one"
@@ -155,11 +156,16 @@ def parse(words: Sequence[str]) -> tuple[Run, Any]:
     joined = [word for word in before if re.fullmatch(r"-[l0](?![l0]*$).*", word)]
     if joined and command == "search":
         query = [word for word in rest if not word.startswith("-")]
-        raise _unexpected(command, query, joined[:1], rest, own.visible_options())
-    chosen, unknown = own.parse_known_args(rest)
+        raise _unexpected(command, query, joined[:1], rest, own.visible_options(), own.options)
+    try:
+        chosen, unknown = own.parse_known_args(rest)
+    except UsageError as error:
+        raise _lacking(error, command, rest, own.visible_options()) from None
     given = vars(chosen)
     if unknown:
-        raise _unexpected(command, given.get("text"), unknown, rest, own.visible_options())
+        raise _unexpected(
+            command, given.get("text"), unknown, rest, own.visible_options(), own.options
+        )
     run, kind = given.pop(_RUN)
     here = given.get("store", ())
     stores = [*getattr(front, "store", ()), *([here] if isinstance(here, str) else here)]
@@ -223,14 +229,60 @@ def _unexpected(
     unknown: Sequence[str],
     words: Sequence[str],
     known: Sequence[str],
+    kind: type[Struct],
 ) -> UsageError:
     """An argument that no option takes; in a query it may be a word with a sign."""
-    remedy = f"filestore {command} --help"
     if command == "search" and not unknown[0].startswith("--"):
         is_all_query = all(word in (*(query or ()), *unknown) for word in words)
         asked = shlex.join(words) if is_all_query else "QUERY"
         remedy = f"filestore search {'' if is_all_query else 'OPTIONS '}-- {asked}"
-    return UsageError(_not_known(unknown[0], known), remedy=remedy)
+        return UsageError(_not_known(unknown[0], known), remedy=remedy)
+    takes_names = any(one.typed.argument and not one.typed.joined for one in fields_of(kind))
+    named = _name_with_a_dash(command, words, unknown, known) if takes_names else None
+    return named or UsageError(_not_known(unknown[0], known), remedy=f"filestore {command} --help")
+
+
+def _lacking(
+    error: UsageError, command: str, words: Sequence[str], known: Sequence[str]
+) -> UsageError:
+    """The error about words that lack something: it may be there, and begin with a dash."""
+    before = words[: words.index("--")] if "--" in words else words
+    if lacks := re.match(r"argument (\S+): expected .*argument", error.message):
+        for at, (option, word) in enumerate(pairwise(before)):
+            if option in lacks[1].split("/") and word.startswith("-") and option[:2] == "--":
+                joined = [*words[:at], f"{option}={word}", *words[at + 2 :]]
+                return UsageError(
+                    f"{option} needs a value, found {word!r}",
+                    remedy=shlex.join(["filestore", command, *joined]),
+                )
+    if error.message.startswith("the following arguments are required"):
+        short = tuple(one for one in known if len(one) == 2)
+        unknown = [
+            one
+            for one in before
+            if one.startswith("-") and one.partition("=")[0] not in known
+            if not one.startswith(short)
+        ]
+        return _name_with_a_dash(command, words, unknown, known) or error
+    return error
+
+
+def _name_with_a_dash(
+    command: str, words: Sequence[str], unknown: Sequence[str], known: Sequence[str]
+) -> UsageError | None:
+    """The error about a name that was taken for an option; None where it is likely a wrong one."""
+    for word in unknown:
+        is_there = os.path.lexists(absolute(word))
+        if is_there or (word.startswith("-") and len(word) > 2 and not did_you_mean(word, known)):
+            at = words.index(word)
+            after = words[at + 1 :]
+            has_options = any(one.startswith("-") for one in after)
+            whole = ["filestore", command, *words[:at], "--", word, *after]
+            return UsageError(
+                f"unexpected argument {word!r}; '--' stands before a name that begins with a dash",
+                remedy=f"filestore {command} --help" if has_options else shlex.join(whole),
+            )
+    return None
 
 
 def _not_known(word: str, options: Sequence[str]) -> str:
@@ -332,7 +384,13 @@ def _command_in(words: Sequence[str]) -> tuple[str | None, int]:
             skip = False
         elif word == "--store":
             skip = True
-        elif not word.startswith("-"):
+        elif word == "--" or not word.startswith("-"):
+            if word == "--":
+                # It ends the options before the command, and what follows is its name.
+                position += 1
+                if position == len(words):
+                    break
+                word = words[position]
             if word not in COMMANDS:
                 refuse_removed(word, ())
                 raise _no_command(word)

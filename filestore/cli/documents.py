@@ -2,14 +2,13 @@
 
 import os
 import re
-import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from msgspec import Struct
 
-from filestore.cli import EXIT_PARTIAL, _context, _output
+from filestore.cli import EXIT_PARTIAL, _context, _output, _terminal
 from filestore.core.errors import FilestoreError, RefusedError, UsageError
 from filestore.core.findings import is_clean
 from filestore.core.paths import CHUNKS
@@ -452,7 +451,7 @@ def run_enrich(options: Enrich) -> int:
                 _plan_words(plan, _output.line)
                 return 0
             if plan.planned and not options.yes:
-                if options.json or not sys.stdin.isatty():
+                if options.json or not _terminal.can_ask():
                     raise RefusedError(
                         f"{plan.planned:,} requests to {plan.generator}: no terminal to ask at",
                         remedy="look with --plan, then add --yes",

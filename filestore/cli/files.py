@@ -307,13 +307,11 @@ def run_similar(options: requests.Similar) -> int:
             end = f"{_output.pages(hit.pages)}  (cosine {hit.score:.2f})"
             origin = shown_path(hit.source) if hit.source else "no source"
             place = " > ".join(hit.headings) or origin
-            _output.line(
-                f"   {_output.clipped(place, _output.WIDTH - 3 - len(end))}{end}", style="2"
-            )
+            _output.cut_line(place, end=end, indent=3, style="2")
             lines = [line.strip() for line in hit.text.splitlines()]
             body = [line for line in lines if line and not line.startswith(("#", "```"))]
             for line in body[:_SIMILAR_LINES]:
-                _output.line(f"   {_output.clipped(line, _output.WIDTH - 3)}")
+                _output.cut_line(line, indent=3)
         if not found.hits:
             _output.line("nothing similar found")
     return 1 if found.hits and all(hit.freshness == "gone" for hit in found.hits) else 0

@@ -170,7 +170,7 @@ def run_compare(options: Compare) -> int:
                 _output.line(f"{time.name}: {files} as indexed")
                 continue
             what = f"{time.commit.commit[:12]} {time.commit.subject}"
-            _output.line(_output.clipped(f"{time.name}: {files}, commit {what}", _output.WIDTH))
+            _output.cut_line(f"{time.name}: {files}, commit {what}")
         queries = _output.count(found.queries, "query", "queries")
         if found.changed:
             _output.line(
@@ -196,8 +196,8 @@ def _query(each: "ComparedQuery", count: int) -> None:
     if each.scores is not None:
         old, new = each.scores
         tail = f", nDCG@{count} {old.ndcg:.2f} → {new.ndcg:.2f}"
-    query = _output.clipped(" ".join(each.question.query.split()), _output.WIDTH - 16 - len(tail))
-    _output.line(f"{query}  overlap {each.overlap:.2f}{tail}", style="1")
+    end = f"  overlap {each.overlap:.2f}{tail}"
+    _output.cut_line(" ".join(each.question.query.split()), end=end, style="1")
     for one in each.answers:
         name = shown_path(one.path)
         if one.was is not None:
@@ -290,7 +290,7 @@ def _log_words(found: moment.Log) -> None:
             when = timestamp(commit.committed).partition(" ")[0]
             author = _output.one_line(commit.author)
             head = f"{commit.commit[:12]} {when} {author}  {commit.subject}"
-        _output.line(_output.clipped(head, _output.WIDTH), style="1")
+        _output.cut_line(head, style="1")
         if entry.begins:
             _output.line("    the store begins here")
         for sign, changes, edited in (("+", entry.gained, ""), ("~", entry.edited, ", edited")):

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from msgspec.structs import replace
 
-from filestore.cli import EXIT_PARTIAL, _context, _output
-from filestore.core.caller import absolute, other_caller, working_folder
+from filestore.cli import EXIT_PARTIAL, _context, _output, _terminal
+from filestore.core.caller import absolute, working_folder
 from filestore.core.errors import UsageError
 from filestore.core.safe_text import shown_path, timestamp
-from filestore.server import searching, wire
+from filestore.server import searching
 from filestore.server.operations import option
 
 if TYPE_CHECKING:
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 _PRESETS: Final = {"oneline": "{document}:{place}: {excerpt}"}
 _DOCUMENTS: Final = "{document}"
-_WIDTH: Final = 80
-"""Columns where no terminal says how many it has."""
 _INDENT: Final = "   "
 _WRAPPED: Final = 40
 """A shorter line was ended on purpose."""
@@ -280,8 +278,7 @@ def _relative_to_here(answer: "Found") -> "Callable[[Hit, str], str]":
 def print_words(answer: "Found") -> None:
     """Print hits for a person: document and place, where in it, and the passage, matches marked."""
     relative = _relative_to_here(answer)
-    caller = other_caller()
-    columns = max(20, (caller.columns if caller else wire.columns()) or _WIDTH)
+    columns = _terminal.room()
     if heading := heading_of(answer):
         _output.line(heading)
     for number, hit in enumerate(answer.hits or answer.nearest):
@@ -295,15 +292,20 @@ def print_words(answer: "Found") -> None:
         tail += f"  (+{hit.others} more)" if hit.others else ""
         copies = len(hit.copies)
         tail += f"  (+{copies} {'copy' if copies == 1 else 'copies'})" if copies else ""
-        room = columns - len(head) - len(tail) - 2
+        # On a narrow terminal as much is shown as on most, in more lines.
+        room = max(columns, _terminal.USUAL) - len(head) - len(tail) - 2
         innermost = hit.section if len(hit.section) < 2 else ("…", hit.section[-1])
         if len(_output.one_line(" > ".join(innermost))) > max(0, room):
             # Not even the innermost heading fits on the line of the document.
             _output.styled([(head, _BOLD), (tail, _BOLD)])
-            _output.line(_INDENT + _clipped(hit.section, columns - len(_INDENT)))
+            where = _clipped(hit.section, max(columns, _terminal.USUAL) - len(_INDENT))
+            _print_lines([where], columns, style="")
         else:
             where = f"  {_clipped(hit.section, room)}" if hit.section else ""
-            _output.styled([(head, _BOLD), (where, ""), (tail, _BOLD)])
+            if len(head + where + tail) <= columns:
+                _output.styled([(head, _BOLD), (where, ""), (tail, _BOLD)])
+            else:
+                _output.line(head + where + tail, style=_BOLD)
         store = hit.store and f"store {hit.store}"
         if details := "; ".join(one for one in (store, hit.date, hit.reason) if one):
             _print_lines([f"({details})"], columns)
@@ -353,14 +355,16 @@ def _clipped(path: tuple[str, ...], width: int) -> str:
     return text if len(text) <= width else f"{text[: max(1, width - 1)]}…"
 
 
-def _print_lines(lines: Iterable[str], columns: int, head: str = "") -> None:
-    """Lines around a passage, each on one line."""
+def _print_lines(lines: Iterable[str], columns: int, head: str = "", *, style: str = _DIM) -> None:
+    """Lines around a passage: each on one, but on a terminal that is narrower than most."""
+    most = max(columns, _terminal.USUAL) - len(_INDENT + head)
     for line in lines:
-        shown = f"{head}{_output.one_line(line.rstrip().expandtabs(4))}".rstrip()
-        room = columns - len(_INDENT)
-        _output.line(
-            _INDENT + (shown if len(shown) <= room else f"{shown[: room - 1]}…"), style=_DIM
-        )
+        shown = _output.clipped(line.rstrip().expandtabs(4), most)
+        signs = [[(sign, False) for sign in shown]]
+        wrapped = [*_wrapped(signs, columns - len(_INDENT + head))] or [[("", "")]]
+        for at, pieces in enumerate(wrapped):
+            text = "".join(text for text, _ in pieces)
+            _output.line(f"{_INDENT}{' ' * len(head) if at else head}{text}".rstrip(), style=style)
 
 
 _Sign = tuple[str, bool]

@@ -17,7 +17,8 @@ from msgspec.structs import replace
 
 from filestore.cli import EXIT_INTERRUPTED, _context, _output, _parser
 from filestore.config import layout
-from filestore.core.caller import DUMB, answering, leads
+from filestore.core.caller import answering, leads
+from filestore.core.colors import DUMB
 from filestore.core.errors import FilestoreError, UsageError, extra_line, missing_packages
 from filestore.core.safe_text import safe_text, shown_path
 from filestore.core.schema import JsonObject

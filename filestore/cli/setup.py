@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from msgspec import UNSET, Struct, UnsetType
 
 from filestore.browse.folder import LOOKS_S, FolderLook, look_at_folder
-from filestore.cli import _context, _output, main
+from filestore.cli import _context, _output, _terminal, main
 from filestore.config.layout import DEFAULT_FOLDER, EXAMPLE_FOLDER, copy_example
 from filestore.config.settings import LAYOUTS, check_layout
 from filestore.core.caller import absolute, leads
@@ -97,7 +97,7 @@ def run_init(options: Init) -> int:
     if layout is None:
         layout = "tree"
         if options.folder is None and not (options.json or options.plan):
-            seen, chosen = _chosen(asks=not options.no_input and _output.is_terminal())
+            seen, chosen = _chosen(asks=not options.no_input and _terminal.is_terminal())
             if chosen == "example":
                 return _walk(_new_example())
             layout = chosen
@@ -187,9 +187,7 @@ def _chosen(*, asks: bool) -> tuple[FolderLook | None, str]:
     _output.say(seen.words())
     _output.say(f"  1  index them where they lie\n  2  make a chunk store in {DEFAULT_FOLDER}")
     _output.say("  3  tour the example in a temporary folder")
-    sys.stderr.write("which? [1] ")
-    sys.stderr.flush()
-    answer = sys.stdin.readline()
+    answer = _terminal.answer("which? [1] ")
     chosen = {"": "in-place", "1": "in-place", "2": "tree", "3": "example"}.get(answer.strip())
     if not answer or chosen is None:
         raise RefusedError("nothing was made", remedy="answer 1, 2 or 3")
@@ -306,7 +304,7 @@ def run_trust(options: Trust) -> int:
         elif not options.list:
             # A script that says 'trust' means it.
             asks = reaches.names or reaches.opened
-            if asks and not options.yes and sys.stdin.isatty():
+            if asks and not options.yes and _terminal.can_ask():
                 if options.json:
                     _print_reach(root, reaches, _output.say)
                 sys.stdout.flush()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from filestore.cli import EXIT_INTERRUPTED, _context, _output
+from filestore.cli import EXIT_INTERRUPTED, _context, _output, _terminal
 from filestore.core.errors import FilestoreError, RefusedError, UsageError
 from filestore.core.findings import Finding, is_clean, not_checked_words
 from filestore.core.safe_text import brief, shown_path
@@ -348,13 +348,13 @@ def _price(plan: "Plan") -> str:
 
 def _ask(options: Repair, plan: "Plan") -> None:
     """Show the plan and ask on a terminal; without one --yes is needed."""
-    is_terminal = sys.stdin.isatty()
+    can_ask = _terminal.can_ask()
     if not options.json:
         _show(plan, _output.line)
-    elif is_terminal:
+    elif can_ask:
         _show(plan, _output.say)
     sys.stdout.flush()
-    if not is_terminal:
+    if not can_ask:
         steps = _output.count(len(plan.doable), "step")
         raise RefusedError(f"{steps} to apply, and no terminal to ask on", remedy="add --yes")
     _output.go_on()

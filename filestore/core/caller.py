@@ -8,7 +8,6 @@ import contextlib
 import os
 from collections.abc import Iterator
 from contextvars import ContextVar
-from typing import Final
 
 from msgspec import Struct
 
@@ -22,12 +21,8 @@ class Caller(Struct, frozen=True, kw_only=True):
     """The width of its terminal; 0 where standard output is none."""
     store: str = ""
     """What its variable FILESTORE says."""
-    no_color: str = ""
-    """What its variable NO_COLOR says; something, too, where its terminal shows no colors."""
-
-
-DUMB: Final = ("", "dumb")
-"""What the variable TERM says of a terminal that shows text alone."""
+    colors: str = "auto"
+    """Whether its variables want colors: as `colors.wanted_colors` has it."""
 
 
 _CALLER: ContextVar[Caller | None] = ContextVar("caller", default=None)
@@ -74,14 +69,6 @@ def named_store() -> str:
     """The store that the variable FILESTORE names, or ""."""
     caller = _CALLER.get()
     return os.environ.get("FILESTORE", "") if caller is None else caller.store
-
-
-def wants_colors() -> bool:
-    """Whether a terminal can show colors, and the variable NO_COLOR does not forbid them."""
-    caller = _CALLER.get()
-    if caller is not None:
-        return not caller.no_color
-    return not (os.environ.get("NO_COLOR") or os.environ.get("TERM", "") in DUMB)
 
 
 def working_folder() -> str:

@@ -154,14 +154,14 @@ def received(connection: socket.socket, *, within_s: float) -> Request:
     fields = _exactly(connection, length, until).split(b"\0")
     if len(fields) < 6:
         raise BadRequestError("a request has five fields and words")
-    surroundings, folder, columns, store, no_color, *words = fields
+    surroundings, folder, columns, store, colors, *words = fields
     if not folder.startswith(b"/") or not columns.isdigit() or len(columns) > 5:
         raise BadRequestError("no folder, or no number of columns")
     caller = Caller(
         folder=os.fsdecode(folder),
         columns=int(columns),
         store=os.fsdecode(store),
-        no_color=os.fsdecode(no_color),
+        colors=os.fsdecode(colors),
     )
     return Request(surroundings=surroundings, caller=caller, words=tuple(map(os.fsdecode, words)))
 

@@ -16,6 +16,7 @@ import stat
 import sys
 
 from filestore._version import __version__
+from filestore.core.colors import wanted_colors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -102,13 +103,12 @@ def request(*, folder: str, columns: int, words: list[str]) -> bytes:
         columns: Of the terminal; 0 where standard output is none.
         words: Of the command line.
     """
-    is_dumb = os.environ.get("TERM", "") in ("", "dumb")
     fields = [
         surroundings(),
         os.fsencode(folder),
         str(columns).encode(),
         os.fsencode(os.environ.get("FILESTORE", "")),
-        os.fsencode(os.environ.get("NO_COLOR", "") or "dumb" * is_dumb),
+        wanted_colors().encode(),
         *map(os.fsencode, words),
     ]
     data = b"\0".join(fields)

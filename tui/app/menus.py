@@ -106,9 +106,7 @@ class Menus(Frame):
         def take_theme(name: str | None) -> None:
             self.theme = name or before
 
-        self.push_screen(
-            ChoiceScreen("Colours", choices, at=before, tried=take_theme), take_theme
-        )
+        self.push_screen(ChoiceScreen("Colours", choices, at=before, tried=take_theme), take_theme)
 
     def do_copy(self) -> None:
         """Choose what to copy; paths are those of what is marked, where something is."""

@@ -1,0 +1,70 @@
+"""What is known of the terminal: how wide it is, whether it shows colours, who can be asked.
+
+Every command asks here. One rule: what a program reads through a pipe depends on none of it.
+"""
+
+import os
+import sys
+from typing import Final
+
+from filestore.core.caller import other_caller
+from filestore.core.colors import DUMB, wanted_colors
+from filestore.server import wire
+
+USUAL: Final = 80
+"""Columns where no terminal says how many it has."""
+_NARROWEST: Final = 20
+_WIDEST: Final = 100
+"""Prose in longer lines is hard to read."""
+
+
+def columns() -> int:
+    """The width of the terminal in columns; 0 where standard output is none."""
+    caller = other_caller()
+    return wire.columns() if caller is None else caller.columns
+
+
+def room() -> int:
+    """The columns of a line: those of the terminal, at least 20; 80 where there is none."""
+    return max(columns() or USUAL, _NARROWEST)
+
+
+def width() -> int:
+    """The columns that prose is broken at."""
+    return min(room(), _WIDEST)
+
+
+def colours() -> bool:
+    """Whether standard output gets colours."""
+    caller = other_caller()
+    wanted = wanted_colors() if caller is None else caller.colors
+    return wanted == "always" or (wanted == "auto" and sys.stdout.isatty())
+
+
+def draws() -> bool:
+    """Whether standard error is a terminal on which a line can be drawn anew."""
+    return sys.stderr.isatty() and os.environ.get("TERM", "") not in DUMB
+
+
+def can_ask() -> bool:
+    """Whether somebody can answer a question."""
+    return sys.stdin.isatty()
+
+
+def is_terminal() -> bool:
+    """Whether a person can be asked, and sees the question and what comes of it."""
+    return can_ask() and sys.stdout.isatty() and sys.stderr.isatty()
+
+
+def answer(question: str) -> str:
+    """The line that a person types after a question; "" at the end of the input."""
+    typed = ""
+    try:
+        sys.stderr.write(question)
+        sys.stderr.flush()
+        typed = sys.stdin.readline()
+    finally:
+        if not typed.endswith("\n"):
+            # At the end of the input, and at Ctrl-C, the cursor is still behind the question.
+            sys.stderr.write("\n")
+    return typed
