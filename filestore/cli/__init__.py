@@ -9,6 +9,7 @@ import gc
 import io
 import os
 import sys
+import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,6 +26,9 @@ _COLLECTED_AFTER: Final = (100_000, 20, 100)
 looking through them again and again costs more than all the rest of a short command."""
 
 
+_VERBOSE: Final = frozenset(("-v", "--verbose"))
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     gc.set_threshold(*_COLLECTED_AFTER)
@@ -39,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         elif mode == "w" and isinstance(stream := getattr(sys, name), io.TextIOWrapper):
             # A terminal of few characters gets the others escaped.
             stream.reconfigure(encoding=encoding, errors="backslashreplace")
-    as_json = "--json" in words
+    as_json = _as_json(words)
     try:
         if words in (["--version"], ["-V"]):
             from filestore._version import __version__
@@ -47,24 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.write(f"filestore {__version__}\n")
             sys.stdout.flush()
             return 0
-        from filestore.server import wire
-
-        # A server writes for locales of UTF-8.
-        reply = wire.reply_to(words) if encoding is None else None
-        if reply is not None:
-            code = wire.write_reply(reply)
-        else:
-            from filestore.cli import _output, _parser
-            from filestore.core.errors import FilestoreError
-            from filestore.fs.programs import guarded
-
-            try:
-                _output.require_room()
-                run, options = _parser.parse(words)
-                with guarded():
-                    code = run(options)
-            except FilestoreError as error:
-                code = _output.report(error, as_json=as_json)
+        code = _run(words, asks=encoding is None)
         sys.stdout.flush()
         return code
     except KeyboardInterrupt as error:
@@ -79,6 +66,41 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from filestore.cli import _output
 
         return _output.of_machine(error, as_json=as_json)
+
+
+def _run(words: list[str], *, asks: bool) -> int:
+    """Run a command, in a server that is there or by itself, and return its exit code.
+
+    Args:
+        words: Of the command line.
+        asks: Whether a server may be asked: it writes for locales of UTF-8.
+    """
+    from filestore.server import wire
+
+    began = time.perf_counter()
+    reply = wire.reply_to(words) if asks else None
+    if reply is not None:
+        code = wire.write_reply(reply)
+        if not _VERBOSE.isdisjoint(words[: words.index("--")] if "--" in words else words):
+            sys.stderr.write(f"server: answered in {time.perf_counter() - began:.3f} s\n")
+        return code
+    from filestore.cli import _output, _parser
+    from filestore.core.errors import FilestoreError
+    from filestore.fs.programs import guarded
+
+    try:
+        _output.require_room()
+        run, options = _parser.parse(words)
+        if run.__name__.removeprefix("run_") in wire.ASKED:
+            _output.tell("server: none answered")
+        with guarded(), _output.timed("all"):
+            return run(options)
+    except FilestoreError as error:
+        return _output.report(error, as_json=_as_json(words))
+
+
+def _as_json(words: list[str]) -> bool:
+    return any(word.partition("=")[0] == "--json" for word in words)
 
 
 def _in_locale(words: list[str]) -> tuple[str | None, list[str]]:

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from filestore.cli import _output
+from filestore.cli import _output, _terminal
 from filestore.config.layout import find_root
 from filestore.core.caller import named_store, other_caller, working_folder
 from filestore.core.errors import FilestoreError, UsageError
@@ -53,10 +53,11 @@ def open_store(options: "Common") -> AbstractContextManager[Store]:
         here = working_folder()
         if find_root(here, explicit and os.path.join(here, explicit)) != open_already.root:
             raise UsageError("the command names another store")
-        tell_unknown(open_already.settings.unknown)
+        _tell_of(open_already, options)
         open_already.looks = getattr(options, "update", True)
         return contextlib.nullcontext(open_already)
-    return _opened(root_of(options), options)
+    with _output.timed("open"):
+        return _opened(root_of(options), options)
 
 
 def open_one(name: str, options: "Common") -> Store:
@@ -71,11 +72,25 @@ def _opened(root: str, options: "Common") -> Store:
     store = Store(
         root,
         processes=os.cpu_count() or 1,
-        on_wait=lambda holder: _output.say(f"filestore: waiting for {holder}, which is writing"),
+        on_wait=lambda holder: _output.note(f"filestore: waiting for {holder}, which is writing"),
     )
-    tell_unknown(store.settings.unknown)
+    _tell_of(store, options)
     store.looks = getattr(options, "update", True)
     return store
+
+
+def _tell_of(store: Store, options: "Common") -> None:
+    """Name the unknown keys of a store's settings, and say why it is this store and this model."""
+    tell_unknown(store.settings.unknown)
+    if _terminal.wishes().verbose:
+        found_by = "is the nearest around the working folder"
+        if options.store or named_store():
+            found_by = "is named by --store" if options.store else "is named by FILESTORE"
+        _output.say(f"store: {store.root} {found_by}")
+        second = store.settings.second
+        beside = f", beside it {second.embedder}" if second is not None else ""
+        _output.say(f"model: {store.settings.embedder}{beside}, by {store.places.settings}")
+        _output.say(f"vectors: {store.settings.backend.kind}")
 
 
 def calculate_in_one_thread() -> None:
@@ -119,7 +134,7 @@ def printed_json(options: "Common", found: Any) -> bool:
         return True
     behind = found.behind.notes if isinstance(found, FromIndex) else ()
     for note in dict.fromkeys((*behind, *getattr(found, "notes", ()))):
-        _output.say(note)
+        _output.note(note)
     return False
 
 

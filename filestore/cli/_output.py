@@ -273,6 +273,9 @@ def embedded(number: int, reused: int) -> str:
 
 def synced(report: "SyncReport") -> None:
     """Say what a sync did, and what it left."""
+    is_clean_now = is_clean(report.remaining)
+    if _terminal.wishes().quiet and is_clean_now:
+        return
     line(done(report.applied))
     line(embedded(report.embedded, report.reused))
     if report.uncounted:
@@ -281,7 +284,7 @@ def synced(report: "SyncReport") -> None:
         line(f"removed {count(report.pruned, 'embedding')} that no text here and no undo has")
     if any(one.code == "missing" and one.tree.is_written for one in report.applied):
         line("to restore a missing file: filestore repair --path PATH --write-files")
-    if not is_clean(report.remaining):
+    if not is_clean_now:
         line("left for you:")
     findings(report.remaining)
 
@@ -415,6 +418,28 @@ def say(text: str) -> None:
         sys.stderr.write("\n".join(map(shown_path, text.split("\n"))) + "\n")
 
 
+def note(text: str) -> None:
+    """Say what is worth knowing, unless a person wants results and errors alone."""
+    if not _terminal.wishes().quiet:
+        say(text)
+
+
+def tell(text: str) -> None:
+    """Say how an answer comes about, to a person who wants to know."""
+    if _terminal.wishes().verbose:
+        say(text)
+
+
+@contextlib.contextmanager
+def timed(phase: str) -> Iterator[str]:
+    """Tell how long a phase takes, to a person who wants to know."""
+    began = time.perf_counter()
+    try:
+        yield phase
+    finally:
+        tell(f"{phase}: {time.perf_counter() - began:.3f} s")
+
+
 def say_error(head: str, error: FilestoreError) -> None:
     """Write to stderr what went wrong, and what to do."""
     say(f"{head}: {error.message}")
@@ -457,12 +482,33 @@ def progress_bar() -> Iterator[OnProgress]:
             task = bar.add_task(stage, total=progress.total)
         bar.update(task, completed=progress.done, total=progress.total)
 
+    is_drawn = _terminal.draws() and not is_plain
+    show = take if is_drawn else write if is_plain or sys.stderr.isatty() else ignore
     try:
-        is_drawn = _terminal.draws() and not is_plain
-        yield take if is_drawn else write if is_plain or sys.stderr.isatty() else ignore
+        with _timed_stages(ignore if _terminal.wishes().quiet else show) as timing:
+            yield timing
     finally:
         if bar is not None:
             bar.stop()
+
+
+@contextlib.contextmanager
+def _timed_stages(show: OnProgress) -> Iterator[OnProgress]:
+    """Tell how long each stage of a progress takes, to a person who wants to know."""
+    if not _terminal.wishes().verbose:
+        yield show
+        return
+    with contextlib.ExitStack() as last:
+        stage = ""
+
+        def take(progress: Progress) -> None:
+            nonlocal stage
+            if progress.stage != stage:
+                last.close()
+                stage = last.enter_context(timed(progress.stage))
+            show(progress)
+
+        yield take
 
 
 def _rich_bar() -> Any:

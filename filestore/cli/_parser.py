@@ -9,11 +9,12 @@ import textwrap
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from itertools import pairwise
-from typing import Annotated, Any, Final, NoReturn
+from typing import Annotated, Any, Final, NoReturn, TypeVar
 
 from msgspec import Struct
 
 from filestore._version import __version__
+from filestore.cli import _terminal
 from filestore.cli._width import width
 from filestore.core.caller import absolute, working_folder
 from filestore.core.errors import UsageError
@@ -29,10 +30,14 @@ from filestore.server.operations import (
 
 _PATHS: Final = ("DIR", "PATH", "FILE", "FOLDER", "PACK", "QUERIES", "SOURCE", "STORE", "TARGET")
 """What options and arguments call a path on the disk, which may be typed in other letters."""
-_FRONT: Final = ("--store", "--json", "--version", "-V", "--help", "-h")
+_WISHES: Final = {name: field for field in fields_of(_terminal.Wishes) for name in field.names}
+"""Options that every command takes, by name."""
+_FRONT: Final = ("--store", "--json", "--version", "-V", "--help", "-h", *_WISHES)
 """Options allowed before the command."""
+_TAKES_A_WORD: Final = ("--store", *(name for name, one in _WISHES.items() if one.kind is not bool))
 _RUN: Final = "_run"
 Run = Callable[[Any], int]
+Kind = TypeVar("Kind", bound=Struct)
 
 
 class _Front(Struct, frozen=True, kw_only=True):
@@ -113,6 +118,10 @@ class _Parser(argparse.ArgumentParser):
             found = inner[name]
         return found
 
+    def known_options(self) -> list[str]:
+        """Every option that can be meant."""
+        return [*self.visible_options(), *_WISHES]
+
     def visible_options(self) -> list[str]:
         """Every option that the help shows, also those of the actions of a command."""
         found: list[str] = []
@@ -128,15 +137,19 @@ class _Parser(argparse.ArgumentParser):
 def parse(words: Sequence[str]) -> tuple[Run, Any]:
     """The function of one call's command, and the options it is called with.
 
+    What every command takes holds from now on: see `_terminal.use`.
+
     Raises:
         UsageError: The words fit no command.
     """
+    _terminal.use(_terminal.Wishes())
     command, position = _command_in(words)
     front_words = [word for word in words[:position] if word != "--"]
     parser = _Parser(prog="filestore", add_help=False)
     parser.add_argument("--version", "-V", action="store_true")
     parser.add_argument("--help", "-h", action="store_true")
     _take(parser, _Front)
+    _take_wishes(parser)
     if command is None:
         return _overview, parser.parse_args(front_words)
     front = parser.parse_args(front_words)
@@ -152,26 +165,55 @@ def parse(words: Sequence[str]) -> tuple[Run, Any]:
         raise UsageError(
             f"{command} takes one store, found --store {times} times", remedy="name one"
         )
-    # A word with a sign that begins like a flag: ``-lamp`` is no ``-l``.
-    joined = [word for word in before if re.fullmatch(r"-[l0](?![l0]*$).*", word)]
+    joined = [word for word, after in pairwise((*before, "")) if _is_of_query(word, after)]
     if joined and command == "search":
         query = [word for word in rest if not word.startswith("-")]
-        raise _unexpected(command, query, joined[:1], rest, own.visible_options(), own.options)
+        raise _unexpected(command, query, joined[:1], rest, own.known_options(), own.options)
     try:
         chosen, unknown = own.parse_known_args(rest)
     except UsageError as error:
-        raise _lacking(error, command, rest, own.visible_options()) from None
+        raise _lacking(error, command, rest, own.known_options()) from None
     given = vars(chosen)
     if unknown:
         raise _unexpected(
-            command, given.get("text"), unknown, rest, own.visible_options(), own.options
+            command, given.get("text"), unknown, rest, own.known_options(), own.options
         )
     run, kind = given.pop(_RUN)
+    _terminal.use(_wished(vars(front), given, kind))
     here = given.get("store", ())
     stores = [*getattr(front, "store", ()), *([here] if isinstance(here, str) else here)]
     given["store"] = tuple(stores) if takes_several else next(iter(stores), None)
     given = {"json": hasattr(front, "json")} | given
     return run, _made(kind, given, command)
+
+
+def _wished(
+    front: dict[str, Any], given: dict[str, Any], kind: type[CommonOptions]
+) -> _terminal.Wishes:
+    """What every command takes, before or behind its name; the latter is taken from `given`.
+
+    Raises:
+        UsageError: Some do not go together.
+    """
+    own = {field.name for field in fields_of(kind)}
+    found = {}
+    for field in _WISHES.values():
+        if field.name in front:
+            found[field.name] = front[field.name]
+        if field.name in given:
+            # The command may have one of this name: both are meant.
+            found[field.name] = given[field.name] if field.name in own else given.pop(field.name)
+    return _made(_terminal.Wishes, found, "")
+
+
+def _is_of_query(word: str, after: str) -> bool:
+    """Whether a word that begins with a sign is likely one that a query leaves out.
+
+    ``-lamp`` is no ``-l``, ``-quartz`` no ``-q``, and ``-n`` an option before digits alone.
+    """
+    if word == "-n":
+        return not after.isdecimal()
+    return bool(re.fullmatch(r"-[l0](?![l0]*$).*|-[qv].+|-n(?!\d+$).+", word))
 
 
 def _overview(front: argparse.Namespace) -> int:
@@ -187,7 +229,7 @@ def _overview(front: argparse.Namespace) -> int:
     return 0
 
 
-def _made(kind: type[CommonOptions], given: dict[str, Any], command: str) -> CommonOptions:
+def _made(kind: type[Kind], given: dict[str, Any], command: str) -> Kind:
     """Options of the words that were given.
 
     Raises:
@@ -367,8 +409,24 @@ def _take(parser: _Parser, kind: type[Struct], run: Run | None = None) -> None:
         parser.add_argument(*names, default=argparse.SUPPRESS, **settings)
     if run is not None:
         parser.set_defaults(**{_RUN: (run, kind)})
+        _take_wishes(parser)
     # Else argparse would take every negative number for an option: `-k -3`, `return -1`.
     parser._has_negative_number_optionals.clear()
+
+
+def _take_wishes(parser: _Parser) -> None:
+    """Let a parser take what every command does, as far as it has no other use for the names."""
+    taken = parser._option_string_actions
+    for field in dict.fromkeys(_WISHES.values()):
+        if taken.keys().isdisjoint(field.names):
+            more = {"action": "store_true"} if field.kind is bool else {"choices": field.choices}
+            parser.add_argument(
+                *field.names,
+                dest=field.name,
+                default=argparse.SUPPRESS,
+                help=argparse.SUPPRESS,
+                **more,
+            )
 
 
 def _formatter(prog: str) -> argparse.HelpFormatter:
@@ -382,7 +440,7 @@ def _command_in(words: Sequence[str]) -> tuple[str | None, int]:
     for position, word in enumerate(words):
         if skip:
             skip = False
-        elif word == "--store":
+        elif word in _TAKES_A_WORD:
             skip = True
         elif word == "--" or not word.startswith("-"):
             if word == "--":

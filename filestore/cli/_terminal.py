@@ -5,11 +5,15 @@ Every command asks here. One rule: what a program reads through a pipe depends o
 
 import os
 import sys
-from typing import Final
+from contextvars import ContextVar
+from typing import Annotated, Final, Literal
+
+from msgspec import Struct
 
 from filestore.core.caller import other_caller
 from filestore.core.colors import DUMB, wanted_colors
 from filestore.server import wire
+from filestore.server.operations import option
 
 USUAL: Final = 80
 """Columns where no terminal says how many it has."""
@@ -36,8 +40,10 @@ def width() -> int:
 
 def colours() -> bool:
     """Whether standard output gets colours."""
+    wanted: str = wishes().color
     caller = other_caller()
-    wanted = wanted_colors() if caller is None else caller.colors
+    if wanted == "auto":
+        wanted = wanted_colors() if caller is None else caller.colors
     return wanted == "always" or (wanted == "auto" and sys.stdout.isatty())
 
 
@@ -48,7 +54,7 @@ def draws() -> bool:
 
 def can_ask() -> bool:
     """Whether somebody can answer a question."""
-    return sys.stdin.isatty()
+    return sys.stdin.isatty() and not wishes().no_input
 
 
 def is_terminal() -> bool:
@@ -68,3 +74,29 @@ def answer(question: str) -> str:
             # At the end of the input, and at Ctrl-C, the cursor is still behind the question.
             sys.stderr.write("\n")
     return typed
+
+
+class Wishes(Struct, frozen=True, kw_only=True):
+    """What every command takes besides its own options."""
+
+    quiet: Annotated[bool, option(None, "-q", "--quiet", group="words")] = False
+    """print results and errors, no notes and no progress"""
+    verbose: Annotated[bool, option(None, "-v", "--verbose", group="words")] = False
+    """tell on standard error which store, model and server answer, and how long it takes"""
+    color: Literal["auto", "always", "never"] = "auto"
+    """colours: on a terminal as its variables say, always, or never"""
+    no_input: bool = False
+    """ask nothing: what would be asked is refused, or goes on as in a pipe"""
+
+
+_WISHES: ContextVar[Wishes] = ContextVar("wishes", default=Wishes())  # noqa: B039
+
+
+def wishes() -> Wishes:
+    """What the command that this thread runs was asked for."""
+    return _WISHES.get()
+
+
+def use(wishes: Wishes) -> None:
+    """Let these hold from now on, in this thread."""
+    _WISHES.set(wishes)

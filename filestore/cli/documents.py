@@ -173,7 +173,7 @@ def _reason(path: str, error: FilestoreError) -> str:
 
 def _say_copies(path: str, outcome: "Outcome") -> None:
     files = _output.count(len(outcome.copied), "file")
-    _output.say(
+    _output.note(
         f"{shown_path(path)} lies outside the work tree: copying {files},"
         f" {outcome.copied_bytes:,} bytes, to {shown_path(outcome.source)}"
         " (--no-copy only references it)"
@@ -190,12 +190,12 @@ def _outcome(outcome: "Outcome") -> None:
         _output.line(f"    kept {shown_path(CHUNKS.store_path(path))}:")
         _output.wrapped("    ", [kept.detail])
     if outcome.kept:
-        _output.say(_KEPT_HINT)
+        _output.note(_KEPT_HINT)
     for path in _output.first(outcome.deleted, _SHOWN, _output.say):
         shown = shown_path(CHUNKS.store_path(path))
         _output.line(f"    left out {shown}: you deleted it, same source text")
     if outcome.deleted:
-        _output.say(_DELETED_HINT)
+        _output.note(_DELETED_HINT)
     for document, error in _output.first(outcome.failures, _SHOWN, _output.say):
         _output.say_error(f"failed {shown_path(document)}", error)
     _say_passed_over(outcome.resource, outcome.skipped, outcome.ignored, outcome.other)
@@ -354,7 +354,7 @@ def run_rm(options: requests.Remove) -> int:
         files = _output.count(len(one.paths), "file")
         _output.line(f"removed {one.resource} ({files}, kept as .undo/{one.undo})")
         if sources.get(one.resource) in new:
-            _output.say(_COMES_BACK.format(name=shown_path(one.resource)))
+            _output.note(_COMES_BACK.format(name=shown_path(one.resource)))
     return 0
 
 

@@ -148,7 +148,7 @@ def run_show(options: Show) -> int:
         _output.say(f"{shown_path(shown.path)} is {freshness}")
     if shown.left is not None and shown.left.after:
         more = _output.count(shown.left.after, "more line")
-        _output.say(f"… {more}: filestore show {shown_path(shlex.quote(shown.left.next or ''))}")
+        _output.note(f"… {more}: filestore show {shown_path(shlex.quote(shown.left.next or ''))}")
     return 0
 
 
@@ -245,7 +245,7 @@ def run_links(options: requests.Links) -> int:
         _list("links from", options.path, found.outgoing)
         _list("links to", options.path, found.incoming)
         if found.broken and is_written:
-            _output.say("'filestore repair --plan' shows which of them can be repaired")
+            _output.note("'filestore repair --plan' shows which of them can be repaired")
     return 1 if found.broken else 0
 
 
@@ -279,7 +279,7 @@ def run_status(options: requests.Status) -> int:
             _output.say(f"not looked at: {words}")
         if status.deleted_texts:
             texts = _output.count(status.deleted_texts, "deleted text")
-            _output.say(f"keyword scores still count {texts}: run 'filestore sync --full'")
+            _output.note(f"keyword scores still count {texts}: run 'filestore sync --full'")
         _output.next_command(status.findings)
     return 0 if status.clean else 1
 

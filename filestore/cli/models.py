@@ -27,7 +27,7 @@ from filestore.core.safe_text import listed, shown_path
 from filestore.core.schema import JsonObject
 from filestore.embed import Choice, known_embedders
 from filestore.embed.models import DEFAULT_MODEL, KINDS, MODELS, fetch_model, try_out
-from filestore.server.operations import CommonOptions, argument, option
+from filestore.server.operations import LIMIT, CommonOptions, argument, option
 from filestore.sidecar.model import FOLDER_KINDS, full_name, open_model
 from filestore.sync import switching
 
@@ -139,7 +139,7 @@ class CompareModels(CommonOptions, frozen=True, kw_only=True):
     queries: Annotated[str | None, argument("QUERIES")] = None
     """as 'filestore evaluate' takes them; without any, queries are taken from the store's own
     questions and titles, and only the overlap is printed"""
-    k: Annotated[int, option("N")] = 10
+    k: Annotated[int, option("N", *LIMIT)] = 10
     """look at the first N results"""
     mode: Literal["vector", "hybrid"] = "vector"
     """what ranks the results"""

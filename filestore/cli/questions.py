@@ -18,7 +18,7 @@ from filestore.past.compare import Gate
 from filestore.search import Mode
 from filestore.search.evaluate import Compared
 from filestore.server import requests
-from filestore.server.operations import CommonOptions, argument, option
+from filestore.server.operations import LIMIT, CommonOptions, argument, option
 
 if TYPE_CHECKING:
     from filestore.past.compare import ComparedQuery
@@ -35,7 +35,7 @@ class Evaluate(requests.ReadingOptions, frozen=True, kw_only=True):
     """JSON lines, "-" for standard input: {"query": "…", "relevant": ["leave.md"]}, where relevant
     names chunk files, sources or documents, or is an object of them to grades; "not" lists
     what must not come"""
-    k: Annotated[int, option("N")] = 10
+    k: Annotated[int, option("N", *LIMIT)] = 10
     """look at the first N results"""
     syntax: Syntax = "auto"
     """as in 'filestore search'"""
@@ -126,7 +126,7 @@ class Compare(CommonOptions, frozen=True, kw_only=True):
     queries: Annotated[str, option("FILE")]
     """a question a line, "-" for standard input; or JSON lines as for 'filestore evaluate', where
     relevant may be left out"""
-    k: Annotated[int, option("N")] = 10
+    k: Annotated[int, option("N", *LIMIT)] = 10
     """look at the first N results"""
     mode: Mode = "hybrid"
     """what ranks the results"""
@@ -226,7 +226,7 @@ class Log(CommonOptions, frozen=True, kw_only=True):
     """it is a question, even where a file is called so"""
     max: Annotated[int, option("N")] = moment.MOST
     """ask the newest N commits"""
-    k: Annotated[int, option("N")] = 10
+    k: Annotated[int, option("N", *LIMIT)] = 10
     """the first N results count"""
     mode: Mode = "hybrid"
     """what ranks the results"""

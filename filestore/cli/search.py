@@ -157,7 +157,8 @@ def _answer(opened: "AbstractContextManager[Store]", options: Search) -> "Answer
         if options.at is None
         else store.at(options.at, embed=options.embed, on_progress=on_progress) as asked,
     ):
-        found: Answer = options.answer(asked)
+        with _output.timed("search"):
+            found: Answer = options.answer(asked)
         return found
 
 
@@ -165,9 +166,9 @@ def _print(answer: "Found", template: Template | None, options: Search) -> None:
     for name, one in answer.by_store.items():
         if one.at is not None:
             made, which = timestamp(one.at.committed), f"{name}: " if name else ""
-            _output.say(f"{which}commit {one.at.commit[:12]} of {made}")
+            _output.note(f"{which}commit {one.at.commit[:12]} of {made}")
     for note in answer.notes:
-        _output.say(note)
+        _output.note(note)
     if template is None:
         print_words(answer)
     else:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, cast
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from filestore.cli import EXIT_INTERRUPTED, _context, _output, _parser
+from filestore.cli import EXIT_INTERRUPTED, _context, _output, _parser, _terminal
 from filestore.config import layout
 from filestore.core.caller import answering, leads
 from filestore.core.colors import DUMB
@@ -154,7 +154,7 @@ def _print_ready(serving: Serving, token: str | None, *, as_json: bool) -> None:
     elif serving.token_file:
         _output.line(f"the token is in {safe_text(serving.token_file)}")
     sys.stdout.flush()
-    _output.say("Ctrl-C ends it")
+    _output.note("Ctrl-C ends it")
 
 
 # What a command writes that is answered is kept, and sent whole. One rule: what fails is not
@@ -167,6 +167,7 @@ def run_words(store: "Store", request: Request) -> Reply | None:
     """Run a command on an open store; None for what its own process has to do."""
     kept = _Kept(is_terminal=request.caller.columns > 0)
     before = _KEPT.set(kept)
+    wishes = _terminal.wishes()
     try:
         with answering(request.caller), _context.served(store):
             run, options = _parser.parse(request.words)
@@ -178,6 +179,7 @@ def run_words(store: "Store", request: Request) -> Reply | None:
         return None
     finally:
         _KEPT.reset(before)
+        _terminal.use(wishes)
     return Reply(code=code, parts=kept.parts)
 
 
@@ -289,8 +291,8 @@ def run_mcp(options: Mcp) -> int:
     from filestore.server.stores import Access, Stores
 
     if sys.stdin.isatty():
-        _output.say("waiting for an agent on standard input; Ctrl-C ends it")
-        _output.say("to configure a program: filestore mcp --install claude-code")
+        _output.note("waiting for an agent on standard input; Ctrl-C ends it")
+        _output.note("to configure a program: filestore mcp --install claude-code")
 
     def opened() -> Stores:
         stores = Stores.open(given, Access(writes=options.write))
@@ -461,10 +463,10 @@ def _editor(spot: "Spot") -> tuple[str, ...]:
         remedy = "EDITOR=vi filestore open …" if text else "open it with the program for it"
         raise NotOpenedError(program.problem, remedy=remedy)
     if spot.page is not None and not text:
-        _output.say(f"page {spot.page} of {shown_path(spot.path)}")
+        _output.note(f"page {spot.page} of {shown_path(spot.path)}")
     command = opened_at(program.words, spot.path, spot.line if text else None)
     if command is None:
-        _output.say(f"line {spot.line} of {shown_path(spot.path)}")
+        _output.note(f"line {spot.line} of {shown_path(spot.path)}")
         return *program.words, spot.path
     return command
 

@@ -180,7 +180,7 @@ def _chosen(*, asks: bool) -> tuple[FolderLook | None, str]:
     if not seen or not seen.documents:
         return seen, "tree"
     if not asks:
-        _output.say(
+        _output.note(
             f"{seen.documents:,} documents lie here; 'filestore init --in-place' indexes them as is"
         )
         return seen, "tree"

@@ -83,13 +83,15 @@ def argument(metavar: str, **more: Any) -> Typed:
 
 
 MOST_HITS: Final = 1_000
+LIMIT: Final = ("-n", "--limit")
+"""Other names of `k`."""
 LONGEST_QUERY: Final = 10_000
 """Characters."""
 LONGEST_PATH: Final = 4_096
 Text = Annotated[str, Meta(max_length=LONGEST_PATH)]
 # The length of a list is checked first: a million texts are refused at once.
 Texts = Annotated[list[Text], Meta(max_length=1_000)]
-Count = Annotated[int, Meta(ge=1, le=MOST_HITS), option("N")]
+Count = Annotated[int, Meta(ge=1, le=MOST_HITS), option("N", *LIMIT)]
 Scalar = Annotated[str, Meta(max_length=10_000)] | int | float | bool
 Values = Scalar | Annotated[list[Scalar], Meta(max_length=100)]
 Where = Annotated[dict[str, Values], Meta(max_length=100), option("K=V")]
@@ -176,7 +178,7 @@ class Field(Struct, frozen=True, kw_only=True):
         if self.typed.argument:
             return ()
         if len(self.name) == 1:
-            return (f"-{self.name}",)
+            return (*self.typed.names, f"-{self.name}")
         no = "no-" if self.default is True else ""
         return self.typed.names or (f"--{no}{self.name.replace('_', '-')}",)
 

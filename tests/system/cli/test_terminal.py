@@ -1,5 +1,6 @@
 """What every command knows of the terminal: its width, its colours, who answers a question."""
 
+import json
 import re
 import subprocess
 import sys
@@ -135,3 +136,58 @@ def test_the_version_on_a_full_disk_is_an_error_like_any() -> None:
             check=False,
         )
     assert (done.returncode, "Traceback" in done.stderr) == (3, False)
+
+
+def test_quiet_prints_results_and_errors_alone(run: Run, vault: Path) -> None:
+    """A sync without a word is one that left nothing; what is wrong is said all the same."""
+    assert run("search", "lease", "nowhere", "-q", cwd=vault).stderr == ""
+    done = run("-q", "sync", cwd=vault)
+    assert (done.code, done.stdout, done.stderr) == (0, "", "")
+    done = run("show", "nothing.md", "-q", cwd=vault)
+    assert done.code == 3
+    assert "nothing.md" in done.stderr
+
+
+@pytest.mark.parametrize("place", ["before", "behind"])
+def test_verbose_tells_who_answers_and_how_long_it_takes(run: Run, vault: Path, place: str) -> None:
+    """On standard error: what is printed as a result stays as it is."""
+    plain = run("search", "lease", "--no-update", cwd=vault)
+    words = ["search", "lease", "--no-update"]
+    told = run(*(["-v", *words] if place == "before" else [*words, "-v"]), cwd=vault)
+    assert told.stdout == plain.stdout
+    assert "server: none answered\n" in told.stderr
+    assert f"store: {vault} is the nearest around the working folder\n" in told.stderr
+    assert f"model: builtin, by {vault}/filestore.toml\n" in told.stderr
+    assert re.search(r"^search: \d+\.\d{3} s$", told.stderr, re.MULTILINE)
+    named = run("--store", str(vault), "ls", "-v")
+    assert "is named by --store\n" in named.stderr
+    assert "is named by FILESTORE\n" in run("ls", "-v", env={"FILESTORE": str(vault)}).stderr
+
+
+def test_colours_are_as_the_option_says(run: Run, vault: Path) -> None:
+    """It comes before every variable."""
+    words = ("--store", str(vault), "search", "lease", "--no-update")
+    assert "\x1b[" in run(*words, "--color", "always", env={"NO_COLOR": "1"}).stdout
+    assert "\x1b[" in run("--color=always", *words, env={"TERM": "dumb"}).stdout
+    assert "\x1b[" not in on_terminal(vault, *words, "--color=never", FORCE_COLOR="1").text
+    assert "invalid choice: 'sometimes'" in run(*words, "--color", "sometimes").stderr
+
+
+def test_no_input_asks_nothing(vault: Path) -> None:
+    """On a terminal it is as in a pipe: refused, with the option that answers."""
+    shown = on_terminal(vault, "repair", "--no-input")
+    assert shown.code == 4
+    assert "[y/N]" not in shown.text
+    assert "--yes" in shown.text
+
+
+def test_in_a_query_only_words_of_their_own_are_options(run: Run, vault: Path) -> None:
+    """What begins like one is a word that the query leaves out, and is told so."""
+    for word in ("-quartz", "-vault", "-nothing", "-n3x", "-qv"):
+        done = run("search", "lease", word, cwd=vault)
+        assert (done.code, f"try: filestore search -- lease {word}\n" in done.stderr) == (2, True)
+    assert "-- lease -n words" in run("search", "lease", "-n", "words", cwd=vault).stderr
+    for words in (["-n", "1"], ["-n1"], ["--limit", "1"], ["--limit=1"], ["-k", "1"]):
+        found = json.loads(run("search", "words", *words, "--json", cwd=vault).stdout)
+        assert len(found["hits"]) == 1
+    assert "-k must be at least 1" in run("search", "words", "-n", "0", cwd=vault).stderr

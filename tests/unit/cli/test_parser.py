@@ -21,6 +21,7 @@ ONCE: Final = frozenset(
         "--depth",
         "--rewrite",
         "--collections",
+        "--color",
         "--context",
         "--generator",
         "--questions",
