@@ -34,7 +34,11 @@ _SHOWN = 10
 
 
 def write_json(value: dict[str, Any]) -> None:
-    """Print one JSON object."""
+    """Print one JSON object, or the fields of it that are wanted."""
+    _write_whole(_wanted(value))
+
+
+def _write_whole(value: dict[str, Any]) -> None:
     data = orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
     sys.stdout.flush()
     sys.stdout.write(_json_text(data))
@@ -43,9 +47,18 @@ def write_json(value: dict[str, Any]) -> None:
 
 def write_json_line(value: dict[str, Any]) -> None:
     """Print one JSON object on one line, at once: one event of a command that goes on."""
-    data = orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE)
+    data = orjson.dumps(_wanted(value), option=orjson.OPT_APPEND_NEWLINE)
     sys.stdout.write(_json_text(data))
     sys.stdout.flush()
+
+
+def _wanted(value: dict[str, Any]) -> dict[str, Any]:
+    if not (fields := _terminal.wishes().fields):
+        return value
+    from filestore.cli._fields import picked
+
+    found: dict[str, Any] = picked(value, fields)
+    return found
 
 
 def _json_text(data: bytes) -> str:
@@ -303,7 +316,7 @@ PROGRESS = "progress: "
 def report(error: FilestoreError, *, as_json: bool) -> int:
     """Say what went wrong and what to do; returns the exit code."""
     if as_json:
-        write_json(Failure.of(error).to_dict())
+        _write_whole(Failure.of(error).to_dict())
     else:
         say_error("filestore", error)
     return error.exit_code
@@ -342,7 +355,7 @@ def interrupted(error: KeyboardInterrupt, *, as_json: bool) -> int:
     )
     message = f"interrupted: {done}; {following} to continue"
     if as_json:
-        write_json(Failure("interrupted", message, following).to_dict())
+        _write_whole(Failure("interrupted", message, following).to_dict())
     else:
         say(f"filestore: {message}")
     return EXIT_INTERRUPTED

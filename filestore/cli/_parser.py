@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import Annotated, Any, Final, NoReturn, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from filestore._version import __version__
 from filestore.cli import _terminal
@@ -143,6 +144,7 @@ def parse(words: Sequence[str]) -> tuple[Run, Any]:
         UsageError: The words fit no command.
     """
     _terminal.use(_terminal.Wishes())
+    words, fields = _without_fields(words)
     command, position = _command_in(words)
     front_words = [word for word in words[:position] if word != "--"]
     parser = _Parser(prog="filestore", add_help=False)
@@ -179,7 +181,9 @@ def parse(words: Sequence[str]) -> tuple[Run, Any]:
             command, given.get("text"), unknown, rest, own.known_options(), own.options
         )
     run, kind = given.pop(_RUN)
-    _terminal.use(_wished(vars(front), given, kind))
+    named = (command, run.__name__.removeprefix("run_").removeprefix(f"{command}_"))
+    wished = _wished(vars(front), given, kind, named, fields)
+    _terminal.use(wished)
     here = given.get("store", ())
     stores = [*getattr(front, "store", ()), *([here] if isinstance(here, str) else here)]
     given["store"] = tuple(stores) if takes_several else next(iter(stores), None)
@@ -187,10 +191,32 @@ def parse(words: Sequence[str]) -> tuple[Run, Any]:
     return run, _made(kind, given, command)
 
 
+def _without_fields(words: Sequence[str]) -> tuple[list[str], str | None]:
+    """The words with a plain ``--json`` for each ``--json=FIELDS``, and the last FIELDS."""
+    found, fields = list(words), None
+    for at, word in enumerate(found):
+        if word == "--":
+            break
+        if word.startswith("--json="):
+            found[at], fields = "--json", word.removeprefix("--json=")
+    return found, fields
+
+
 def _wished(
-    front: dict[str, Any], given: dict[str, Any], kind: type[CommonOptions]
+    front: dict[str, Any],
+    given: dict[str, Any],
+    kind: type[CommonOptions],
+    names: Sequence[str],
+    fields: str | None,
 ) -> _terminal.Wishes:
     """What every command takes, before or behind its name; the latter is taken from `given`.
+
+    Args:
+        front: What was given before the name.
+        given: What was given behind it.
+        kind: The command's own options.
+        names: Of the command, and of its action; twice the same where none is named.
+        fields: Those of the JSON that are wanted; None for all.
 
     Raises:
         UsageError: Some do not go together.
@@ -203,7 +229,12 @@ def _wished(
         if field.name in given:
             # The command may have one of this name: both are meant.
             found[field.name] = given[field.name] if field.name in own else given.pop(field.name)
-    return _made(_terminal.Wishes, found, "")
+    wished = _made(_terminal.Wishes, found, "")
+    if fields is None:
+        return wished
+    from filestore.cli import _fields
+
+    return replace(wished, fields=_fields.wanted(fields, list(dict.fromkeys(names))))
 
 
 def _is_of_query(word: str, after: str) -> bool:

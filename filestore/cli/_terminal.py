@@ -6,14 +6,14 @@ Every command asks here. One rule: what a program reads through a pipe depends o
 import os
 import sys
 from contextvars import ContextVar
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from msgspec import Struct
 
 from filestore.core.caller import other_caller
 from filestore.core.colors import DUMB, wanted_colors
 from filestore.server import wire
-from filestore.server.operations import option
+from filestore.server.operations import Typed, option
 
 USUAL: Final = 80
 """Columns where no terminal says how many it has."""
@@ -87,6 +87,8 @@ class Wishes(Struct, frozen=True, kw_only=True):
     """colours: on a terminal as its variables say, always, or never"""
     no_input: bool = False
     """ask nothing: what would be asked is refused, or goes on as in a pipe"""
+    fields: Annotated[dict[str, Any], Typed(inner=True)] = {}
+    """The keys of the JSON that are wanted: see `_fields.Tree`; none: all."""
 
 
 _WISHES: ContextVar[Wishes] = ContextVar("wishes", default=Wishes())  # noqa: B039

@@ -227,3 +227,27 @@ def test_watch_prints_one_object_a_line(filled, capfdbinary):
         syncing._tell(event, as_json=True)
         (line,) = capfdbinary.readouterr().out.splitlines()
         assert wrong("Line", json.loads(line), "watch") == []
+
+
+def test_fields_are_picked_and_known_before_anything_is_done(filled):
+    """Of lists, from each item; an unknown one lists the known, and nothing was done."""
+    filled("add", "notes.md")
+    found = json.loads(filled("search", "cellar", "--json=hits.path,query").stdout)
+    assert found == {"hits": [{"path": "chunked/notes.md/chunk1.md"}], "query": "cellar"}
+    whole = json.loads(filled("--json=hits,hits.path", "search", "cellar").stdout)
+    assert whole["hits"] == filled.json("search", "cellar")["hits"]
+    for words, said in (
+        (["rm", "notes.md", "--json=removd"], "rm prints no field 'removd'; did you mean"),
+        (["search", "cellar", "--json=hits.pth"], "did you mean 'path'"),
+        (["ls", "--json="], "ls prints no field ''"),
+        (["search", "cellar", "--json=query.x"], "prints no field 'query.x'"),
+    ):
+        failed = json.loads(filled(*words, code=2).stdout)
+        assert said in failed["error"]
+        assert failed["remedy"]
+    assert "removed" in json.loads(filled("rm", "notes.md", "--json=nix", code=2).stdout)["remedy"]
+    assert json.loads(filled("ls", "--json=items.resource").stdout) == {
+        "items": [{"resource": "notes.md"}]
+    }
+    failed = json.loads(filled("show", "nothing", "--json=body", code=3).stdout)
+    assert list(failed) == ["error", "detail", "remedy"]
