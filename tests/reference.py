@@ -5,14 +5,12 @@
 The sentence of a key is the docstring of its field, or of the property that gives it. They become
 the tables of JSON.md, below each heading or mark ``<!-- NAME -->``, and `server/schema.json`. The
 docstrings of the public names become API.md, the actions of the inspector tui/KEYS.md, the help of
-each command commands.md, and the codes findings.md.
+each command `cli/help.json` and commands.md, and the codes findings.md.
 """
 
-import argparse
 import ast
 import inspect
 import json
-import os
 import pkgutil
 import re
 import sys
@@ -27,13 +25,17 @@ from typing import Any, Final, is_typeddict
 
 from msgspec import UnsetType
 
+if __name__ == "__main__":  # run as a program, it finds the checkout that it lies in
+    sys.path[0] = str(Path(__file__).parents[1])
+
 import filestore
-from filestore.cli import _parser
+from filestore.cli import _help
 from filestore.core.codes import CODES
 from filestore.core.errors import FilestoreError
 from filestore.core.findings import FromIndex
 from filestore.core.schema import JsonObject, Problem, keys
 from filestore.server.operations import COMMANDS
+from tests import helped
 from tui import actions
 
 ROOT: Final = Path(__file__).parent.parent
@@ -42,6 +44,7 @@ DOCUMENT: Final = REFERENCE / "JSON.md"
 API: Final = REFERENCE / "API.md"
 SCHEMA: Final = ROOT / "filestore" / "server" / "schema.json"
 KEYS: Final = ROOT / "tui" / "KEYS.md"
+HELP: Final = Path(_help.FILE)
 LISTED: Final = REFERENCE / "commands.md"
 FINDINGS: Final = REFERENCE / "findings.md"
 _WORDS: Final = {"string": "text", "number": "number", "boolean": "flag"}
@@ -59,6 +62,7 @@ _SEE: Final = re.compile(
     r"(?: for what is raised|,\s+which says what is raised|, with what is raised)?\."
 )
 _ENTRY: Final = re.compile(r"^    ([\w, *]+): ?((?:.*\n?)(?:     +.*\n?)*)", re.MULTILINE)
+_MARK: Final = re.compile(r"^<!-- (\w+) -->$", re.MULTILINE)
 _TABLE: Final = re.compile(r"\n\| Key \|.*(?:\n\|.*)*\n?")
 
 
@@ -252,7 +256,7 @@ def document(text: str, shapes: Mapping[str, Any]) -> str:
     told = set()
 
     def section(found: re.Match[str]) -> str:
-        mark = re.search(r"^<!-- (\w+) -->$", found[0], re.MULTILINE)
+        mark = _MARK.search(found[0])
         name = mark[1] if mark else found[0].splitlines()[0].removeprefix("### ")
         if name not in shapes:
             raise ValueError(f"JSON.md has a section on {name}, which is no object")
@@ -472,9 +476,19 @@ def _as_code(text: str) -> str:
     return f"`` {escaped} ``" if "`" in escaped else f"`{escaped}`"
 
 
-def page_of_commands() -> str:
-    """commands.md as it is to be: the help of each command and action, as it is printed."""
-    os.environ["COLUMNS"] = "80"
+def printed_keys(text: str, shapes: Mapping[str, Any]) -> dict[str, list[str]]:
+    """The keys that each command prints, by the headings of JSON.md."""
+    found = {}
+    for section in _SECTION.findall(text):
+        head, _, _ = section.partition("\n")
+        mark = _MARK.search(section)
+        for name in head.removeprefix("### ").split(", ") if mark else ():
+            found[name] = [*shapes[mark[1]]["properties"]]
+    return found
+
+
+def page_of_commands(known: Mapping[str, Any]) -> str:
+    """commands.md as it is to be: all help of each command and action, at 80 columns."""
     parts = [
         "# Commands",
         "",
@@ -484,14 +498,10 @@ def page_of_commands() -> str:
         "|---|---|",
         *(f"| [`{name}`](#{name}) | {one.about} |" for name, one in COMMANDS.items()),
     ]
-    for name in COMMANDS:
-        parser = _parser.command_parser(name)
-        parts += ["", f"## {name}", "", "```text", parser.format_help().rstrip(), "```"]
-        for action in parser._actions:
-            if isinstance(action, argparse._SubParsersAction):
-                for word, inner in action.choices.items():
-                    shown = inner.format_help().rstrip()
-                    parts += ["", f"### {name} {word}", "", "```text", shown, "```"]
+    for words in helped.words():
+        name = " ".join(words)
+        shown = _help.whole(name, known).rstrip()
+        parts += ["", f"{'#' * (1 + len(words))} {name}", "", "```text", shown, "```"]
     return "\n".join([*parts, ""])
 
 
@@ -531,12 +541,14 @@ def made() -> dict[Path, str]:
         f"{json.dumps(name)}: {json.dumps(one, ensure_ascii=False)}" for name, one in shapes.items()
     )
     data = '{"$defs": {\n' + ",\n".join(lines) + "\n}}\n"
+    known = helped.records(printed_keys(text, shapes))
     return {
         DOCUMENT: text,
         SCHEMA: data,
+        HELP: helped.written(known),
         API: public_page(),
         KEYS: page_of_keys(),
-        LISTED: page_of_commands(),
+        LISTED: page_of_commands(known),
         FINDINGS: page_of_findings(),
     }
 

@@ -3,15 +3,12 @@
 How README blocks run is said in CONTRIBUTING.md, under Tests.
 """
 
-import argparse
 import os
 import re
-import shlex
 import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -24,7 +21,6 @@ from filestore import chunking, extract
 from filestore._version import __version__
 from filestore.catalog import _schema
 from filestore.chunks import chunk_file, frontmatter, resource_record
-from filestore.cli import _parser
 from filestore.config import settings, written
 from filestore.core.errors import (
     DISTRIBUTION,
@@ -255,50 +251,6 @@ def test_a_page_names_the_command(command: str) -> None:
     """A page says what each command is for; the reference only lists its options."""
     pages = " ".join(map(text_of, ("README.md", *PAGES)))
     assert re.search(rf"(?:`|filestore ){re.escape(command)}\b", pages)
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_help_has_an_example_that_is_right(command: str) -> None:
-    """Every command's help ends with an example that the command line takes."""
-    words = [sys.executable, "-m", "filestore", command, "--help"]
-    done = subprocess.run(
-        words, cwd=ROOT, capture_output=True, text=True, timeout=world.TIMEOUT_S, check=False
-    )
-    _, _, example = (_parser.command_parser(command).epilog or "").partition("\n  ")
-    assert done.returncode == 0
-    assert done.stderr == ""
-    assert done.stdout.rstrip().endswith(f"example:\n  {example}")
-    program, *rest = shlex.split(example)
-    assert program == "filestore"
-    assert rest[0] == command
-    run, _ = _parser.parse(rest)
-    assert callable(run)
-
-
-def options_of(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
-    """Each option that help shows, those of its actions as well, with its sentence."""
-    parser.format_help()
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            for inner in action.choices.values():
-                inner.format_help()
-                yield from options_of(inner)
-        elif action.option_strings and action.help != argparse.SUPPRESS and action.dest != "help":
-            yield action
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_option_is_documented(command: str) -> None:
-    """Every option has a help sentence, and stands on a page."""
-    pages = " ".join(map(text_of, ("README.md", *PAGES, "docs/reference/commands.md")))
-    parser = _parser.command_parser(command)
-    unexplained = [
-        action.option_strings
-        for action in options_of(parser)
-        if not action.help
-        or not any(re.search(rf"{one}(?![\w-])", pages) for one in action.option_strings)
-    ]
-    assert unexplained == []
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)

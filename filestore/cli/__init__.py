@@ -27,6 +27,7 @@ looking through them again and again costs more than all the rest of a short com
 
 
 _VERBOSE: Final = frozenset(("-v", "--verbose"))
+_ASKS_FOR_HELP: Final = frozenset(("help", "-h", "--help"))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -75,6 +76,12 @@ def _run(words: list[str], *, asks: bool) -> int:
         words: Of the command line.
         asks: Whether a server may be asked: it writes for locales of UTF-8.
     """
+    if not _ASKS_FOR_HELP.isdisjoint(words):
+        from filestore.cli import _help
+
+        if text := _help.asked(words):
+            sys.stdout.write(text)
+            return 0
     from filestore.server import wire
 
     began = time.perf_counter()

@@ -1,11 +1,14 @@
 """Every command on one screen, and what is here."""
 
-from typing import Final
+from __future__ import annotations
 
 from filestore.cli._width import filled, width
-from filestore.config import layout
-from filestore.core.caller import working_folder
-from filestore.server.operations import COMMANDS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    # `typing` takes longer to load than the overview.
+    from collections.abc import Mapping
+    from typing import Any, Final
 
 GROUPS: Final = {
     "start": {"init": "", "demo": "", "tui": ""},
@@ -84,15 +87,20 @@ _USAGE: Final = "usage: filestore [--store DIR] [--json] [--version] COMMAND …
 _DESCRIPTION: Final = "Knowledge as Markdown files that people edit, and an index that follows."
 
 
-def overview() -> str:
-    """Every command in its group; related ones share a line."""
+def overview(known: Mapping[str, Mapping[str, Any]]) -> str:
+    """Every command in its group; related ones share a line.
+
+    Args:
+        known: What there is to say of each command.
+    """
     columns = width()
     rows = [*filled(_USAGE, columns), *filled(_DESCRIPTION, columns), ""]
     for group, lines in GROUPS.items():
         rows.append(f"{group}:")
         for line, about in lines.items():
             names = line.split()
-            row = f"  {', '.join(names):<19} {about or COMMANDS[names[0]].about}"
+            about = about or known[names[0]]["line"]
+            row = f"  {', '.join(names):<19} {about}"
             rows += filled(row, columns, indent=22)
     rows += ["", *filled("help COMMAND|PAGE|CODE says more. Pages: " + _PAGES, columns)]
     return "\n".join([*rows, ""])
@@ -100,6 +108,9 @@ def overview() -> str:
 
 def welcome() -> str:
     """What is here, and the commands to begin with."""
+    from filestore.config import layout
+    from filestore.core.caller import working_folder
+
     try:
         here, first = f"The store is {layout.find_root(working_folder())}.", _FIRST
     except layout.NoStoreError as error:

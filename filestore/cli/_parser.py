@@ -5,7 +5,6 @@ import os
 import re
 import shlex
 import sys
-import textwrap
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from itertools import pairwise
@@ -16,7 +15,6 @@ from msgspec.structs import replace
 
 from filestore._version import __version__
 from filestore.cli import _terminal
-from filestore.cli._width import width
 from filestore.core.caller import absolute, working_folder
 from filestore.core.errors import UsageError
 from filestore.core.spelling import did_you_mean
@@ -26,7 +24,6 @@ from filestore.server.operations import (
     CommonOptions,
     fields_of,
     option,
-    sentences,
 )
 
 _PATHS: Final = ("DIR", "PATH", "FILE", "FOLDER", "PACK", "QUERIES", "SOURCE", "STORE", "TARGET")
@@ -81,43 +78,6 @@ class _Parser(argparse.ArgumentParser):
         if found == place:
             return value
         return found if os.path.isabs(arg_string) else os.path.relpath(found, working_folder())
-
-    def format_help(self) -> str:
-        """The help, with the sentences of the options: only who asks for it waits for them."""
-        fields = {field.name: field for field in fields_of(self.options)}
-        texts = sentences(self.options)
-        for name, field in fields.items():
-            text = _phrase(texts[name])
-            if field.default is True:
-                text = f"do not {text}"
-            elif field.typed.one_of:
-                text = f"{text} {', '.join(field.typed.one_of)}"
-            if field.default and field.default is not True and "default" not in text:
-                text = f"{text} (default: {field.default})"
-            for action in self._actions:
-                if action.dest == name and action.help is None:
-                    action.help = text.replace("%", "%%")
-        return super().format_help()
-
-    def of_action(self, names: Sequence[str]) -> "_Parser":
-        """The parser of an action of this command; this one where none is named.
-
-        Raises:
-            UsageError: There is no such action.
-        """
-        found = self
-        for name in names:
-            inner: dict[str, _Parser] = {}
-            for one in found._actions:
-                if isinstance(one, argparse._SubParsersAction):
-                    inner = one.choices
-            if name not in inner:
-                raise UsageError(
-                    f"{found.prog} has no action {name!r}{did_you_mean(name, inner)}",
-                    remedy=f"{found.prog} --help",
-                )
-            found = inner[name]
-        return found
 
     def known_options(self) -> list[str]:
         """Every option that can be meant."""
@@ -249,6 +209,7 @@ def _is_of_query(word: str, after: str) -> bool:
 
 def _overview(front: argparse.Namespace) -> int:
     """Print every command where help is asked for, else what is here."""
+    from filestore.cli._help import records
     from filestore.cli._overview import overview, welcome
 
     if front.version:
@@ -256,7 +217,7 @@ def _overview(front: argparse.Namespace) -> int:
     elif hasattr(front, "json") and not front.help:
         raise UsageError("no command was given", remedy="filestore --help")
     else:
-        sys.stdout.write(overview() if front.help else welcome())
+        sys.stdout.write(overview(records()) if front.help else welcome())
     return 0
 
 
@@ -288,12 +249,6 @@ def _made(kind: type[Kind], given: dict[str, Any], command: str) -> Kind:
         if len(names) > 1:
             raise UsageError(f"{' and '.join(names)} exclude each other", remedy="choose one")
     return kind(**given)
-
-
-def _phrase(text: str) -> str:
-    """A sentence as help shows it after an option."""
-    text = text.replace("`", "").removesuffix(".")
-    return (text[:1].lower() if text[1:2].islower() else text[:1]) + text[1:]
 
 
 def _unexpected(
@@ -374,23 +329,14 @@ def command_parser(command: str) -> _Parser:
         command: Its name.
     """
     run, actions = functions_of(command)
-    own = _Parser(prog=f"filestore {command}", **_described(run)[1])
+    own = _Parser(prog=f"filestore {command}", formatter_class=_formatter)
     _take(own, run.__annotations__["options"], run)
     if actions:
         inner = own.add_subparsers(metavar="ACTION")
         for name, act in actions.items():
-            kind = act.__annotations__["options"]
-            about, shown = _described(kind)
-            _take(inner.add_parser(name, help=_phrase(about), **shown), kind, act)
+            parser = inner.add_parser(name, formatter_class=_formatter)
+            _take(parser, act.__annotations__["options"], act)
     return own
-
-
-def _described(what: Run | type) -> tuple[str, dict[str, Any]]:
-    """What a function or its options do, and the settings of a parser that says so."""
-    about, _, example = " ".join((what.__doc__ or "").split()).partition(" Example: ")
-    description = textwrap.fill(about, width())
-    epilog = f"example:\n  {example}"
-    return about, {"description": description, "epilog": epilog, "formatter_class": _formatter}
 
 
 def options_of_commands() -> dict[str, list[str]]:
@@ -462,7 +408,7 @@ def _take_wishes(parser: _Parser) -> None:
 
 def _formatter(prog: str) -> argparse.HelpFormatter:
     # Asked for at every option; left to find the width by itself, it loads a good deal for that.
-    return argparse.RawDescriptionHelpFormatter(prog, width=width())
+    return argparse.HelpFormatter(prog, width=80)
 
 
 def _command_in(words: Sequence[str]) -> tuple[str | None, int]:

@@ -1,9 +1,14 @@
 """How wide help is: as the terminal, within what can be read."""
 
+from __future__ import annotations
+
 import textwrap
-from typing import Final
 
 from filestore.server import wire
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
 
 _COLUMNS: Final = 78
 _NARROWEST: Final = 40

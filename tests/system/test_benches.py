@@ -42,6 +42,7 @@ SMALL: Final = {
     "duplicates": STORE,
     "enriched_search": STORE,
     "enriching": ("--files", "40", "--folders", "4"),
+    "help": ("--runs", "1"),
     "exchange": ("jsonl", "--files", "40", "--folders", "2", "--runs", "1"),
     "first_index": ("--files", "40", "--runs", "1"),
     "fusion": ("--xquad", "{data}", "--only", "XQuAD en"),

@@ -10,7 +10,7 @@ import pytest
 
 import filestore
 from filestore import Store, StoreThreads
-from filestore.cli import _parser
+from filestore.cli import _help
 from filestore.config.layout import NoStoreError, find_root
 from filestore.core.errors import FilestoreError, RefusedError, UsageError
 from filestore.server import wire
@@ -218,9 +218,9 @@ def test_an_empty_name_is_no_store(notes: Workspace, monkeypatch: pytest.MonkeyP
     notes.write("real/new.md", "# New\n\nWords.\n")
     monkeypatch.chdir(notes.folder / "real")
     before = sorted(notes.folder.rglob("*"))
+    known = _help.records()
     for command in sorted(COMMANDS.keys() - NO_STORE):
-        _, _, example = (_parser.command_parser(command).epilog or "").partition("\n  ")
-        words = shlex.split(example)[1:]
+        words = shlex.split(known[command]["examples"][0])[1:]
         done = notes("--store", "", *words, cwd=notes.folder / "real", code=None)
         assert done.code in (2, 3), (command, done)
     assert wire.reply_to(["--store=", "ls"]) is None

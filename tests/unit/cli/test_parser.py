@@ -1,7 +1,6 @@
 """Words into options: an option that takes a list adds up, however it is spelled."""
 
 import argparse
-import re
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -259,10 +258,3 @@ def test_signs_that_are_options_and_those_that_are_none() -> None:
         asked("search", "cat", "-k", "-3")
     assert asked("search", "return", "-1")["text"] == "return -1"
     assert asked("search", "--", "cat", "-lamp")["text"] == "cat -lamp"
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_no_help_says_its_words_twice(command: str) -> None:
-    """A flag that is on without being typed has its sentence for when it is on."""
-    for _, parser in parsers(command_parser(command), (command,)):
-        assert not re.search(r"\b(\w+ \w+) \1\b", " ".join(parser.format_help().split()))

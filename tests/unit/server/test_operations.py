@@ -34,6 +34,7 @@ from filestore.server.operations import (
     schema_of,
     sentences,
 )
+from tests import helped
 
 ONLY_FROM_A_FILE = {"evaluate": {"questions"}}
 """What the command reads from a file that it is given."""
@@ -134,9 +135,13 @@ def test_a_row_and_its_function_make_a_command(monkeypatch: pytest.MonkeyPatch) 
 
     run, options = _parser.parse(["weigh", "--depth", "3", "--no-embed", "--store", "a"])
     assert (run(options), options.embed, options.store) == (3, False, "a")
-    shown = _parser.command_parser("weigh").format_help()
-    assert "--depth N    levels (default: 2)" in shown
-    assert "--no-embed   do not count embeddings" in shown
+    shown = helped.records({})["weigh"]
+    assert shown["options"][:3] == [
+        ("--depth N", "levels (default: 2)"),
+        ("--no-embed", "do not count embeddings"),
+        ("--store DIR", "the store, or a folder with file_index/"),
+    ]
+    assert shown["examples"] == ["filestore weigh --depth 3"]
     with pytest.raises(UsageError, match="'--dept'; did you mean '--depth'"):
         _parser.parse(["weigh", "--dept", "3"])
 
