@@ -472,6 +472,7 @@ PLUMBING: Final = frozenset(
         "cat-file",
         "diff-index",
         "diff-tree",
+        "for-each-ref",
         "hash-object",
         "ls-files",
         "ls-tree",

@@ -231,7 +231,7 @@ def observe(
                 seen = observe_entry(handle, path, name, layout=layout)
                 if path in unmerged and seen.file_hash and seen.state != "conflict-markers":
                     # It holds one side, and which is unknown.
-                    seen.state, seen.detail = "conflict-markers", UNMERGED
+                    seen.state, seen.detail, seen.pending = "conflict-markers", UNMERGED, False
                     seen.chunk, seen.record, seen.texts, seen.keys = None, None, (), ()
                 yield seen
             except OSError as error:

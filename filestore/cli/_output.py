@@ -23,6 +23,8 @@ from filestore.core.safe_text import safe_json, safe_text, shown_path
 from filestore.core.schema import Failure
 
 if TYPE_CHECKING:
+    from filestore.config.layout import Places
+    from filestore.core.paths import StorePath
     from filestore.search.metrics import Difference, Scores
     from filestore.sync.apply import SyncReport
 
@@ -150,9 +152,16 @@ def folded(text: str, *, indent: int) -> list[str]:
     )
 
 
-def next_command(found: Iterable[Finding]) -> None:
-    """Print the command that repairs findings, and the one for what it leaves."""
+def next_command(found: Sequence[Finding], places: "Places | None") -> None:
+    """Print the command that repairs findings, and the one for what it leaves.
+
+    Args:
+        found: Findings.
+        places: Where the store lies; None where it cannot be opened.
+    """
     serious = [one for one in found if one.severity != "I" and not one.accepted]
+    if places is not None and way_out(places, found):
+        serious = [one for one in serious if one.code != "conflict-markers"]
     safe = sum(finding.safe for finding in serious)
     if safe:
         from filestore.sidecar.vector_home import is_doubted
@@ -166,6 +175,41 @@ def next_command(found: Iterable[Finding]) -> None:
         is_deep = any(one.meaning.repaired_after == "full" for one in others)
         level = " --level full" if is_deep else ""
         line(f"'filestore repair{level} --plan' shows what can be done about the rest")
+
+
+def way_out(
+    places: "Places", found: Sequence[Finding], chosen: "Collection[StorePath]" = ()
+) -> bool:
+    """Print the commands that lead out of git's conflict; returns whether there is one.
+
+    Args:
+        places: Where the store lies.
+        found: Findings.
+        chosen: Files in which a side was chosen just now.
+    """
+    from filestore.repair import way_out as leading
+
+    way = leading.way_out(places, found, chosen)
+    if way is None:
+        return False
+    # Where nobody is asked, the command has to say so.
+    yes = "" if sys.stdin.isatty() else " --yes"
+    for number, side in enumerate(("ours", "theirs")) if way.choose or way.by_git else ():
+        name = way.names.of(side)
+        line(f"{side}{f' ({name})' if name else ''}:")
+        if way.choose:
+            line(f"    {way.command(places, side)}{yes}")
+        for commands in first(way.by_git, _SHOWN, rest="; see 'git status'"):
+            line(f"    {commands[number]}")
+    for path, side in way.deleted:
+        line(f"    {shown_path(path)}: {side} deleted it")
+    for path in way.edit:
+        line(f"{shown_path(path)}: its conflict markers are incomplete; edit it")
+    if way.commands:
+        line("next:")
+    for command in way.commands:
+        line(f"    {command}")
+    return True
 
 
 def count(number: int, singular: str, plural: str = "") -> str:

@@ -280,7 +280,7 @@ def run_status(options: requests.Status) -> int:
         if status.deleted_texts:
             texts = _output.count(status.deleted_texts, "deleted text")
             _output.note(f"keyword scores still count {texts}: run 'filestore sync --full'")
-        _output.next_command(status.findings)
+        _output.next_command(status.findings, store.places)
     return 0 if status.clean else 1
 
 

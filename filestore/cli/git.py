@@ -154,6 +154,8 @@ def _check(stores: list[str]) -> int:
         _output.findings([finding for finding in checked.findings if finding.severity != "I"])
         if blocked:
             _output.say("  fix and stage it; 'git commit --no-verify' commits it as it is")
+            if any(finding.code == "conflict-markers" for finding in checked.findings):
+                _output.say("  'filestore status' prints the commands that resolve a conflict")
             codes.add(EXIT_STOP)
     return max(codes)
 

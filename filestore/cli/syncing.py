@@ -60,8 +60,10 @@ def run_verify(options: Verify) -> int:
                 remedy=f"filestore verify --level full --sample {options.sample}",
             )
         sample = Sample.parse(options.sample)
+    places = None
     try:
         with _context.open_store(options) as store, _output.progress_bar() as on_progress:
+            places = store.places
             checked = store.verify(level=options.level, sample=sample, on_progress=on_progress)
     except FilestoreError as error:
         from filestore.verify.run import refused
@@ -76,7 +78,7 @@ def run_verify(options: Verify) -> int:
         _output.line(f"{'clean' if checked.clean else 'not clean'} at level {checked.level}")
         _output.wrapped("checked: ", checked.checked or ["nothing"])
         _output.wrapped("", [not_checked_words(checked.not_checked)])
-        _output.next_command(checked.findings)
+        _output.next_command(checked.findings, places)
     return 0 if checked.clean else 1
 
 
@@ -104,6 +106,7 @@ def run_sync(options: Sync) -> int:
     code = _output.exit_code_of(report)
     if not _context.printed_json(options, report):
         _output.synced(report)
+        _output.way_out(store.places, report.remaining)
     return code
 
 
@@ -263,6 +266,7 @@ def run_repair(options: Repair) -> int:
             planned = PlannedRepair(plan, plan.findings)
             if not _context.printed_json(options, planned):
                 _show(plan, _output.line)
+                _output.way_out(store.places, plan.findings)
             left = [one.finding for one in plan.left]
             return 1 if plan.steps or not is_clean(left, store.settings.accepted) else 0
         if plan.doable and not options.yes:
@@ -288,6 +292,7 @@ def run_repair(options: Repair) -> int:
             if remaining:
                 _output.line("remaining:")
                 _output.findings(remaining)
+            _output.way_out(store.places, report.remaining, plan.policy.sided)
             _output.line("clean" if clean else "not clean")
         return problem or (0 if clean else 1)
 

@@ -8,6 +8,7 @@ shown is read back only as one of several names, of which the disk has to know o
 backslash in the text is not escaped.
 """
 
+import os
 import re
 import sys
 import time
@@ -100,6 +101,17 @@ def shown_path(path: bytes | str) -> str:
     if name.isascii() and name.isprintable():
         return name
     return _pattern(_UNSAFE_IN_LINE).sub(_in_name, name)
+
+
+def shell_word(path: str) -> str:
+    """A path as one word of a shell; bytes that are no UTF-8 as its quoting has them."""
+    import shlex
+
+    if path.isprintable() and not any("\ud800" <= sign <= "\udfff" for sign in path):
+        return shlex.quote(path)
+    raw = os.fsencode(path.replace("\\", "\\\\").replace("'", "\\'"))
+    quoted = (f"\\x{byte:02x}" if byte < 32 or byte > 126 else chr(byte) for byte in raw)
+    return f"$'{''.join(quoted)}'"
 
 
 _LONG_PATH: Final = 600

@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
@@ -66,14 +67,83 @@ def refuse_during_operation(folder: str) -> None:
         )
 
 
+def is_stopped(folder: str) -> bool:
+    """Whether git may have files as unmerged around a folder; tells without starting it.
+
+    A `git stash pop` with a conflict is no operation, and leaves what it made of the files.
+    """
+    state = git_folder(folder)
+    made = state is not None and os.path.exists(os.path.join(state, "AUTO_MERGE"))
+    return made or operation(folder) != ""
+
+
 def unmerged(chunked: str) -> set[ChunkPath]:
-    """The chunk files that git's index holds unmerged.
+    """The files that git's index holds unmerged, or has taken with their conflict markers.
 
     Args:
         chunked: Their folder.
     """
-    listed = _names(chunked, "ls-files", "-z", "--unmerged", "--", ".")
-    return {ChunkPath(entry.partition("\t")[2]) for entry in listed}
+    waiting, added = _conflicted(chunked, ".")
+    changed = _staged_blobs(chunked, ".") if added else {}
+    # Once it is committed so, that was somebody's wish.
+    doubted = {path: stages for path, stages in added.items() if changed.get(path)}
+    if doubted:
+        with contextlib.suppress(process.NoAnswerError, OSError), process.Blobs(chunked) as blobs:
+            for path, stages in doubted.items():
+                names = [changed[path], *(stages[one] for one in _SIDES if one in stages)]
+                held, *sides = (
+                    len(_FIRST_MARKER.findall(blobs.read(name, process.MOST_BYTES)[1]))
+                    for name in names
+                )
+                if held > max(sides, default=0):
+                    waiting[path] = stages
+    return set(map(ChunkPath, waiting))
+
+
+_FIRST_MARKER: Final = re.compile(rb"^<{7}(?: .*)?\r?$", re.MULTILINE)
+_SIDES: Final = ("2", "3")
+"""The stages at which git's index holds our and their version."""
+
+
+def _conflicted(
+    folder: str, path: str
+) -> tuple[dict[str, dict[str, str]], dict[str, dict[str, str]]]:
+    """Paths that git has as unmerged, and those that it had so until they were added.
+
+    Each with the blobs that it has of them, by stage. The second ones it keeps until the next
+    checkout or merge.
+    """
+    waiting, added = dict[str, dict[str, str]](), dict[str, dict[str, str]]()
+    words = ("ls-files", "-z", "-t", "--unmerged", "--resolve-undo", "--", path)
+    for entry in _names(folder, *words):
+        head, _, name = entry.partition("\t")
+        tag, _, blob_name, stage = head.split(" ")
+        (waiting if tag == "M" else added).setdefault(name, {})[stage] = blob_name
+    return waiting, {name: stages for name, stages in added.items() if name not in waiting}
+
+
+def staged_paths(folder: str) -> set[str]:
+    """The paths in which git's index differs from HEAD."""
+    return set(_staged_blobs(folder, "."))
+
+
+def _staged_blobs(folder: str, path: str) -> dict[str, str]:
+    """The paths in which git's index differs from HEAD, with its blob; "" where it has none."""
+    words = ("diff-index", "--cached", "--raw", "-z", "--no-abbrev", "--no-renames", "--relative")
+    fields = list(_fields(_git(folder, *words, "HEAD", "--", path)))
+    pairs = zip(fields[::2], fields[1::2], strict=False)
+    blobs = ((name, head.split(" ")[3]) for head, name in pairs)
+    return {name: blob_name if blob_name.strip("0") else "" for name, blob_name in blobs}
+
+
+def conflicted(chunked: str) -> set[ChunkPath]:
+    """The files that git has as unmerged, or had so until they were added.
+
+    Args:
+        chunked: Their folder.
+    """
+    waiting, added = _conflicted(chunked, ".")
+    return set(map(ChunkPath, (*waiting, *added)))
 
 
 def blob(folder: str, path: str, revision: str = "HEAD") -> bytes | None:
@@ -88,9 +158,23 @@ def blob(folder: str, path: str, revision: str = "HEAD") -> bytes | None:
 
 
 def staged(folder: str, path: str) -> tuple[bytes | None, bytes | None] | None:
-    """Our and their bytes of a file that git's index holds unmerged; None where it is merged."""
-    base, ours, theirs = (blob(folder, path, f":{stage}") for stage in (1, 2, 3))
-    return None if base is ours is theirs is None else (ours, theirs)
+    """Our and their bytes of a file that git's index holds unmerged, or did until it was added.
+
+    None where it has none, or where what ended the conflict is committed.
+    """
+    waiting, added = (found.get(path) for found in _conflicted(folder, path))
+    if added is not None and (operation(folder) or path in _staged_blobs(folder, path)):
+        waiting = added
+    if waiting is None:
+        return None
+    names = [waiting.get(stage) for stage in _SIDES]
+    ours, theirs = (None if name is None else named_blob(folder, name) for name in names)
+    return ours, theirs
+
+
+def is_unmerged(folder: str, path: str) -> bool:
+    """Whether git's index holds a file unmerged now."""
+    return path in _conflicted(folder, path)[0]
 
 
 def is_committed(folder: str, path: str) -> bool:

@@ -490,7 +490,10 @@ class _Applying:
                 commit.forget([path for path, data in ours.items() if data is None])
                 commit.repoint(changes.moves)
                 written = [path for path, data in ours.items() if data is not None]
-                put_settled(snapshot, commit, written, self._clock, self._on_progress)
+                # A person decided what they hold, so they are searchable before 'git add'.
+                resolved_now = {tree.chunk_path(one.path) for one in changes.steps if one.sides}
+                settled = replace(snapshot, unmerged=snapshot.unmerged - resolved_now)
+                put_settled(settled, commit, written, self._clock, self._on_progress)
                 waiting = {one.path: one for one in snapshot.catalog.conflicts()}
                 resolved = [waiting[path] for path in changes.resolved if path in waiting]
                 commit.catalog.keep_resolved(batch, resolved)

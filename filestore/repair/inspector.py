@@ -7,7 +7,7 @@ import os
 import shlex
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
@@ -16,14 +16,16 @@ from filestore.chunks import resource_record
 from filestore.chunks.kept import conflict_lines
 from filestore.chunks.observation import INDEXED, Observation
 from filestore.chunks.relinking import UnlinkableError
+from filestore.core.caller import working_folder
 from filestore.core.errors import FilestoreError
 from filestore.core.findings import Finding
 from filestore.core.hashing import content_hash
 from filestore.core.paths import NO_PATH, ChunkPath, StorePath, inside
 from filestore.core.progress import OnProgress, Progress
-from filestore.core.safe_text import shown_path
-from filestore.git import attributes, repository
+from filestore.core.safe_text import shell_word, shown_path
+from filestore.git import attributes, repository, stopped
 from filestore.git.attributes import attributes_in
+from filestore.history.batch import may_change
 from filestore.repair import planner
 from filestore.repair.plan import ABSENT, Policy, Step
 from filestore.repair.planner import Inspection, Look, Restorable
@@ -42,6 +44,9 @@ from filestore.verify.recorded_state import resolve
 
 if TYPE_CHECKING:
     from filestore.sidecar.snapshot import StoreSnapshot
+
+
+_SIDES: Final = ("ours", "theirs")
 
 
 class Inspector:
@@ -319,10 +324,11 @@ class Inspector:
                     " its text is gone from the source",
                 )
             elif code == "conflict-markers" and conflict_lines(self._reader.held(path)) is not None:
+                word = shell_word(path)
                 yield (
                     (code, path),
-                    "'filestore repair --ours PATH' takes one side, '--theirs PATH' the other; or"
-                    " resolve it in an editor. Until then it is left out",
+                    f"filestore repair --ours {word} takes one side, --theirs {word} the other; or"
+                    " edit it. Until then it is left out",
                 )
             elif code == "model-changed" and not self._snapshot.no_model:
                 both = (self._catalog.vector_keys(embedded=one) for one in (True, False))
@@ -362,19 +368,28 @@ class Inspector:
         now = self._reader.look(path)
         if now[1] is None and now[0] != ABSENT:
             return "it cannot be read"
+        if not may_change(path, self._tree):
+            ours, theirs = (stopped.side_command(self._places.root, path, one) for one in _SIDES)
+            return f"no command writes such a file: {ours} takes our side, {theirs} theirs"
         if path in self._conflicts:
             return "an ingest conflict is pending there, too: resolve the markers in an editor"
         root = self._places.root
         staged = repository.staged(root, path)
         step = planner.taken(
-            path, now, self._policy.sides(path), staged=staged, interpreted=self._interpreted
+            path,
+            now,
+            self._policy.sides(path),
+            staged=staged,
+            names=stopped.side_names(root, path),
+            interpreted=self._interpreted,
         )
         if isinstance(step, str):
             return step
         # With its markers added, a commit would keep them, although the file is resolved.
         if staged is None and repository.blob(root, path, "") != now[1]:
             return step
-        return replace(step, detail=f"{step.detail}; then 'git add {shlex.quote(path)}'")
+        command = stopped.add_command([os.path.join(root, path)], working_folder())
+        return replace(step, detail=f"{step.detail}; then: {command}")
 
     def _without(self, path: StorePath) -> Step | str:
         seen = self._reader.observed(path)

@@ -18,6 +18,7 @@ from filestore.core.hashing import content_hash
 from filestore.core.paths import CHUNKS, DOCUMENTS_SIDECAR, StorePath, Tree, natural_key
 from filestore.git import merge
 from filestore.git.merge import MarkersBrokenError, NotResolvedError, Side, Staged
+from filestore.git.stopped import SideNames
 from filestore.repair.plan import ABSENT, KINDS, Left, Plan, Policy, State, Step
 from filestore.repair.tree_files import difference, state_of
 
@@ -359,6 +360,7 @@ def taken(
     sides: tuple[Side, ...],
     *,
     staged: Staged | None,
+    names: SideNames,
     interpreted: Interpreted,
 ) -> Step | str:
     """A file with the chosen sides of git's conflict in it; or why that cannot be.
@@ -368,6 +370,7 @@ def taken(
         now: Its state and its bytes.
         sides: What stays of each hunk, see `merge.resolved`.
         staged: What git's index holds of it unmerged.
+        names: Whose the sides are.
         interpreted: Tells what the file would mean.
     """
     state, data = now
@@ -391,7 +394,8 @@ def taken(
     where = ", ".join(f"{first}-{last}" for first, last in (one.lines for one in found))
     side = sides[0] if len(set(sides)) == 1 else "in turn " + ", ".join(sides)
     label = {"ours": found[0].ours_label, "theirs": found[0].theirs_label} if found else {}
-    detail = f"{side} ({label[side]})" if label.get(side) else side
+    name = names.of(side) or label.get(side)
+    detail = f"{side} ({name})" if name else side
     detail += f" in lines {where}" if where else "" if then else "; the file goes"
     if then is not None and then.state not in (INDEXED, RECORD):
         detail += f"; then left out as {then.state}"

@@ -6,7 +6,6 @@ only with the command that makes it.
 
 import contextlib
 import os
-import shlex
 from collections.abc import Container, Iterable, Sequence
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
@@ -30,10 +29,10 @@ from filestore.core.paths import (
     is_below,
 )
 from filestore.core.progress import OnProgress, ignore
-from filestore.core.safe_text import shown_path
+from filestore.core.safe_text import shell_word, shown_path
 from filestore.core.schema import JsonObject
 from filestore.fs.path_names import typed_paths
-from filestore.git import merge, repository
+from filestore.git import merge, repository, stopped
 from filestore.repair import planner
 from filestore.repair.inspector import Inspector
 from filestore.repair.plan import Plan, Policy, SkippedStep, Step
@@ -400,14 +399,15 @@ def _of_ingest(parts: Parts, path: StorePath, catalog: Catalog) -> Sides:
 def _of_marks(parts: Parts, path: StorePath, data: bytes) -> Sides:
     """Both sides of all conflicts of a file, each as the whole file would be."""
     first, *_ = hunks = merge.conflicts(data)
+    names = stopped.side_names(parts.places.root, path)
     ours, theirs = (merge.resolved(data, (side,), None) for side in ("ours", "theirs"))
     return Sides(
         code="conflict-markers",
         path=path,
         ours=Present(data=ours).text,
         theirs=Present(data=theirs).text,
-        ours_label=first.ours_label or "ours",
-        theirs_label=first.theirs_label or "theirs",
+        ours_label=_label("ours", names.ours or first.ours_label),
+        theirs_label=_label("theirs", names.theirs or first.theirs_label),
         data=data,
         hunks=hunks,
         choices=(
@@ -429,6 +429,7 @@ def _of_index(parts: Parts, path: StorePath, data: bytes | None) -> Sides:
         raise NoSidesError(f"{path}: git does not have it as unmerged", remedy="git status")
     ours, theirs = staged
     base = repository.blob(root, path, ":1")
+    names = stopped.side_names(root, path)
     words = {data is None: word for data, word in ((b"", "take"), (None, "delete it as"))}
     return Sides(
         code="conflict-markers",
@@ -436,13 +437,18 @@ def _of_index(parts: Parts, path: StorePath, data: bytes | None) -> Sides:
         base=None if base is None else Present(data=base).text,
         ours=Present(data=ours).text,
         theirs=None if theirs is None else Present(data=theirs).text,
-        ours_label="ours, as git has it" if ours is not None else "ours: deleted",
-        theirs_label="theirs, as git has it" if theirs is not None else "theirs: deleted",
+        ours_label=_label("ours", names.ours, gone=ours is None),
+        theirs_label=_label("theirs", names.theirs, gone=theirs is None),
         choices=(
             *([_ours(path, f"{words[ours is None]} our side")] if data == theirs else []),
             *([_theirs(path, f"{words[theirs is None]} their side")] if data == ours else []),
         ),
     )
+
+
+def _label(side: str, name: str, *, gone: bool = False) -> str:
+    """A side of git's conflict with branch and commit, where they are known."""
+    return (f"{side} ({name})" if name else side) + (": deleted" if gone else "")
 
 
 def hunks_choice(path: StorePath, sides: tuple[merge.Side, ...]) -> SideChoice:
@@ -472,17 +478,17 @@ def _hunks(path: StorePath, sides: tuple[merge.Side, ...], label: str) -> SideCh
         name="both" if sides == ("both",) else "hunks",
         label=label,
         policy=Policy(hunks=((path, sides),)),
-        command=f"filestore repair --hunks {_word(StorePath(words))}",
+        command=f"filestore repair --hunks {shell_word(StorePath(words))}",
     )
 
 
 def _ours(path: StorePath, label: str) -> SideChoice:
-    command = f"filestore repair --ours {_word(path)}"
+    command = f"filestore repair --ours {shell_word(path)}"
     return SideChoice(name="ours", label=label, policy=Policy(ours=(path,)), command=command)
 
 
 def _theirs(path: StorePath, label: str) -> SideChoice:
-    command = f"filestore repair --theirs {_word(path)}"
+    command = f"filestore repair --theirs {shell_word(path)}"
     return SideChoice(name="theirs", label=label, policy=Policy(theirs=(path,)), command=command)
 
 
@@ -493,17 +499,8 @@ def _removal(
         name=name,
         label=f"keep {kept}, remove {path}",
         policy=Policy(remove=(path,)),
-        command=f"filestore repair --remove {_word(path)}",
+        command=f"filestore repair --remove {shell_word(path)}",
     )
-
-
-def _word(path: StorePath) -> str:
-    """A path as one word of a shell; bytes that are no UTF-8 as its quoting has them."""
-    if path.isprintable() and not any("\ud800" <= sign <= "\udfff" for sign in path):
-        return shlex.quote(path)
-    raw = os.fsencode(path.replace("\\", "\\\\").replace("'", "\\'"))
-    quoted = (f"\\x{byte:02x}" if byte < 32 or byte > 126 else chr(byte) for byte in raw)
-    return f"$'{''.join(quoted)}'"
 
 
 def _present(parts: Parts, path: StorePath) -> Present:

@@ -32,7 +32,7 @@ from filestore.fs.transaction import (
     collect_begun,
 )
 from filestore.git import attributes
-from filestore.git.repository import operation, refuse_during_operation, unmerged
+from filestore.git.repository import conflicted, operation, refuse_during_operation
 from filestore.history.backup_store import BatchMissingError, Originals
 from filestore.history.batch import (
     Batch,
@@ -390,7 +390,7 @@ def _refuse_while_git_waits(places: Places, change: KeptChange | None) -> None:
     """What was chosen in a file in conflict is undone while git waits, and nothing else."""
     if not operation(places.root):
         return
-    in_conflict = set(map(places.tree.store_path, unmerged(places.chunked)))
+    in_conflict = set(map(places.tree.store_path, conflicted(places.chunked)))
     if change is None or change.edited() or not in_conflict.issuperset(change.links):
         refuse_during_operation(places.root)
 

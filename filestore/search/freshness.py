@@ -163,7 +163,7 @@ class Looker:
             shows_gone: Whether a file that is gone has the text that was indexed.
         """
         self._shows_gone = shows_gone
-        busy = repository.operation(self._places.root)
+        busy = repository.is_stopped(self._places.root)
         self._unmerged = frozenset(repository.unmerged(self._places.chunked) if busy else ())
         self.close()
         self._problem = None

@@ -23,7 +23,7 @@ from filestore.core.paths import ChunkPath, is_below
 from filestore.fs import disk
 from filestore.fs.lock import DEFAULT_WAIT_S, writer_lock
 from filestore.fs.part import explained, of_sqlite
-from filestore.git.repository import deleted_paths, operation, unmerged
+from filestore.git.repository import deleted_paths, is_stopped, unmerged
 from filestore.sidecar.refusals import check_sidecar
 
 if TYPE_CHECKING:
@@ -303,7 +303,7 @@ class Parts:
             settings=self.settings,
             today=self.today(),
             home=self.home,
-            unmerged=frozenset(unmerged(self.places.chunked) if operation(root) else ()),
+            unmerged=frozenset(unmerged(self.places.chunked) if is_stopped(root) else ()),
             originals=self.originals(),
         )
 

@@ -142,7 +142,7 @@ def _look(parts: Parts, wanted: Sequence[ChunkPath]) -> _FilesNow:
     places = parts.places
     if not os.path.isdir(places.chunked):
         return _FilesNow(gone=list(wanted))
-    unmerged = repository.unmerged(places.chunked) if repository.operation(places.root) else set()
+    unmerged = repository.unmerged(places.chunked) if repository.is_stopped(places.root) else set()
     seen = _FilesNow()
     for look in look_at(places, wanted, parts.layout, unmerged=unmerged):
         if not isinstance(look, Observation):

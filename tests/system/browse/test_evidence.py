@@ -503,7 +503,10 @@ def test_marked_sides_are_whole_files(workspace: Any, opened: Callable[[], Inspe
     found = store.sides(finding)
     assert found.ours == "Before.\n\nours\n\nBetween.\n\nours\n"
     assert found.theirs == "Before.\n\ntheirs\n\nBetween.\n\ntheirs\n"
-    assert (found.ours_label, found.theirs_label) == ("mine", "other branch")
+    assert (found.ours_label, found.theirs_label) == (
+        "ours (mine)",
+        "theirs (other branch)",
+    )
     assert [(one.name, one.policy, one.command) for one in found.choices] == [
         ("ours", Policy(ours=(finding.path,)), "filestore repair --ours chunked/own.md"),
         ("theirs", Policy(theirs=(finding.path,)), "filestore repair --theirs chunked/own.md"),

@@ -77,8 +77,8 @@ def test_what_is_left_says_how_to_choose(workspace: Any, marked: Path) -> None:
     plan = workspace.json("repair", "--plan", "--write-files", code=1)["plan"]
     assert plan["steps"] == []
     (left,) = plan["left"]
-    assert "--ours PATH" in left["repair"]
-    assert "--theirs PATH" in left["repair"]
+    assert "filestore repair --ours chunked/amber.md" in left["repair"]
+    assert "--theirs chunked/amber.md" in left["repair"]
     assert marked.read_bytes() == before
 
 
@@ -198,11 +198,14 @@ def test_the_next_command_of_git_is_named(busy: Any, is_added: bool) -> None:
         busy.git("add", "-f", path)
         busy.sync(code=None)
     (step,) = repair(busy, "--theirs", "amber.md", code=None)["applied"]
-    command = step["detail"].rpartition("; then '")[2].removesuffix("'")
-    assert command == "git add chunked/amber.md"
+    command = step["detail"].rpartition("; then: ")[2]
+    assert command == f"git add {path}"
     if is_added:
         assert "<<<<<<<" in busy.git("show", f":{path}")
-    busy.git("-C", str(busy.store), "add", "-f", *command.split()[2:])
+        # A commit would keep them: as long as that is so, the file is not called resolved.
+        assert "chunked/amber.md" in busy.drift()["conflict-markers"]
+    busy.git(*command.split()[1:])
+    assert "chunked/amber.md" not in busy.drift().get("conflict-markers", ())
     assert "<<<<<<<" not in busy.git("show", f":{path}")
 
 
