@@ -27,7 +27,7 @@ from filestore.catalog import (
     summaries,
     text_id,
 )
-from filestore.chunks import kept, reading_order
+from filestore.chunks import reading_order
 from filestore.chunks.observation import RECORD
 from filestore.chunks.reading_order import Ordered
 from filestore.core.errors import FilestoreError
@@ -64,6 +64,9 @@ def _headings_inside(data: bytes) -> str:
 
 
 def _section_headings(catalog: Catalog, file: int) -> str:
+    # With it comes what reads Markdown, which the first rows do not need.
+    from filestore.chunks import kept
+
     data = catalog.content(file)
     try:
         if data is None or not kept.is_document(data):

@@ -20,7 +20,6 @@ from filestore.catalog import (
     queries,
     text_id,
 )
-from filestore.chunks import kept
 from filestore.chunks.chunk_file import Chunk, kind_of_name
 from filestore.chunks.observation import RECORD
 from filestore.config.settings import KeyNames
@@ -336,6 +335,9 @@ def sections(tree: Tree, catalog: Catalog, ids: Sequence[int]) -> dict[int, Row]
 
 def read(catalog: Catalog, document: int) -> Chunk | None:
     """A document as it was indexed; None where nothing was kept of it."""
+    # With it comes what reads Markdown, which the first rows do not need.
+    from filestore.chunks import kept
+
     data = catalog.content(document)
     try:
         return None if data is None else kept.read(data)

@@ -17,7 +17,6 @@ from filestore.browse import (
     InspectedStore,
     find_root,
     listed,
-    look_at_folder,
     user_inspector,
 )
 from tui.actions import Place
@@ -199,6 +198,9 @@ class Inspector(Commands):
                 Choice(name="make", title="make a chunk store here", about="empty, to add to"),
                 Choice(name="example", title="open the example", about="a copy of it, here"),
             ]
+            # Its modules are not needed where there is a store.
+            from filestore.browse import look_at_folder
+
             try:
                 seen = look_at_folder(os.getcwd(), within_s=LOOKS_S)
             except FilestoreError:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Literal
 
-from filestore.browse import KINDS, shown_path
+from filestore.browse import shown_path
 from tui.formatting import Line, Role, Span, count, field, line, more_lines, shortened, span
 from tui.formatting.findings import diff_lines
 
@@ -41,6 +41,9 @@ def report_lines(report: "RepairReport", *, store: str = "") -> list[Line]:
         report: The repair.
         store: What names the store on a command line, with a space behind it.
     """
+    # With it comes what reads merges, which the first page does not need.
+    from filestore.browse import KINDS
+
     done = count(len(report.applied), "step")
     kinds = Counter(KINDS[step.kind].title for step in report.applied)
     found = [line(f"applied {done}", "title")]
