@@ -90,7 +90,7 @@ def look_at_folder(folder: str, *, within_s: float = LOOKS_S) -> FolderLook:
         return not is_whole
 
     try:
-        paths = documents(folder, leave_out=is_late).paths
+        paths = documents(folder, leave_out=is_late, any_name=True).paths
     except OSError as error:
         raise FilestoreError(f"{folder} cannot be listed: {error.strerror or error}") from error
     kinds: Counter[str] = Counter()

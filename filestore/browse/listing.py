@@ -194,11 +194,10 @@ class Listing(ABC):
         found: dict[str, list[str]] = {}
         with self._reading() as (catalog, _):
             for _, resource, source, _ in catalog.documents():
-                named = next((one for one in _upto(source) if one in originals), None)
-                for name in _upto(resource) if named is not None else ():
+                named = [one for one in _upto(source) if one in originals][:1]
+                for name in _upto(resource) if named else ():
                     of = found.setdefault(name, [])
-                    if named not in of:
-                        of.append(named)
+                    of += [one for one in named if one not in of]
         return found
 
     def place_of(self, path: str) -> tuple[str, int] | None:

@@ -211,6 +211,9 @@ def _refuse_much(folder: str, documents: int) -> None:
 
 
 def _print_plan(folder: str, layout: str, seen: FolderLook, options: Init) -> int:
+    from filestore.sidecar.create import check_place
+
+    check_place(absolute(folder))
     planned = PlannedStore(
         root=absolute(folder),
         layout=layout,

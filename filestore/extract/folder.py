@@ -71,6 +71,7 @@ class _Folder(Struct, frozen=True):
 class _Walk(Struct, kw_only=True):
     root: str
     leave_out: Callable[[str], bool]
+    any_name: bool = False
     prefix: bytes = b""
     """From the top of the work tree to the root, with a slash at the end; empty without one."""
     found: list[_Path] = field(default_factory=list)
@@ -93,6 +94,7 @@ def documents(
     leave_out: Callable[[str], bool],
     patterns: Sequence[str] = (),
     found_in: str | None = None,
+    any_name: bool = False,
 ) -> FolderListing:
     """Lists the documents below a folder.
 
@@ -102,6 +104,7 @@ def documents(
         patterns: Ignore rules of the store, as lines of a `.gitignore` in the folder.
         found_in: A folder around it that was named in its stead: the rules that would hold for the
             folder in a listing of this one hold, and the patterns are relative to here.
+        any_name: Whether names count that are not UTF-8, as in a store in place.
 
     Returns:
         The documents in reading order, and what was skipped.
@@ -111,6 +114,7 @@ def documents(
         IgnoreRulesError: Ignore rules are there that cannot be read, or are beyond the limits.
     """
     walk, top = _start(folder, leave_out, patterns, found_in or folder)
+    walk.any_name = any_name
     pending = _list(walk, top)
     while pending:
         inner = pending.pop()
@@ -195,7 +199,7 @@ def _is_wanted(
         return False
     if walk.leave_out(entry.path):
         return False
-    reason = _why_not(entry)
+    reason = _why_not(entry, any_name=walk.any_name)
     if is_folder and not reason:
         around = os.path.dirname(entry.path)
         is_part = entry.path == Places(root=around, sidecar="").chunked
@@ -215,12 +219,13 @@ def is_store(folder: str) -> bool:
     return os.path.lexists(places.settings) and os.path.isdir(places.chunked)
 
 
-def _why_not(entry: "os.DirEntry[str]") -> str:
+def _why_not(entry: "os.DirEntry[str]", *, any_name: bool) -> str:
     """Why a file that may be a document is left out; empty where it is not, or is none."""
-    try:
-        entry.name.encode()
-    except UnicodeEncodeError:
-        return "its name is not UTF-8"
+    if not any_name:
+        try:
+            entry.name.encode()
+        except UnicodeEncodeError:
+            return "its name is not UTF-8"
     if entry.is_symlink():
         return "is a symbolic link, and links are not followed"
     if not entry.is_file(follow_symlinks=False) and not entry.is_dir(follow_symlinks=False):

@@ -16,10 +16,11 @@ from functools import partial
 from typing import Final, Protocol
 
 import orjson
-from msgspec import Struct, convert
+from msgspec import Struct, convert, to_builtins
 from msgspec.structs import asdict
 
 from filestore import extract
+from filestore.core.safe_text import encodable
 from filestore.extract import for_name
 from filestore.extract.base import Document, EmptyDocumentError, ExtractionError, refuse_pointer
 from filestore.fs.programs import Child, parent_line
@@ -115,7 +116,12 @@ def _answer(request: bytes) -> bytes:
         extractor = for_name(name)
         if extractor is None:
             raise ExtractionError(f"{name}: no extractor reads this kind of file")
-        return orjson.dumps(extractor.read(data, name=name), default=asdict)
+        document = extractor.read(data, name=name)
+        try:
+            return orjson.dumps(document, default=asdict)
+        except TypeError:
+            # A name whose bytes are not UTF-8, or half a character that a document escapes.
+            return orjson.dumps(encodable(to_builtins(document)))
     except ExtractionError as error:
         return _refusal(error)
     except (MemoryError, RecursionError):

@@ -21,6 +21,24 @@ from filestore.sidecar.refusals import check_sidecar
 _IGNORED: Final = b".sidecar/\n.undo/\n.filestore-tmp-*\n"
 
 
+def check_place(root: str) -> None:
+    """Refuse a folder that no store can be made in; absolute.
+
+    Raises:
+        RefusedError: There is a store already, or the folder lies inside one.
+        UsageError: It is no folder.
+    """
+    if reason := why_no_folder(root):
+        raise UsageError(f"{root} {reason}", remedy="name the folder that is to be the store")
+    for folder in ancestors(root):
+        if os.path.exists(os.path.join(folder, SETTINGS)):
+            inside = "" if folder == root else "; a store inside a store is not followed"
+            raise RefusedError(
+                f"{folder} is a store already{inside}",
+                remedy="use it with --store, or choose a folder outside it",
+            )
+
+
 def make(
     root: str,
     *,
@@ -45,15 +63,7 @@ def make(
         WriteFailedError: The folder cannot be written.
     """
     chosen_layout = settings.check_layout(layout)
-    if reason := why_no_folder(root):
-        raise UsageError(f"{root} {reason}", remedy="name the folder that is to be the store")
-    for folder in ancestors(root):
-        if os.path.exists(os.path.join(folder, SETTINGS)):
-            inside = "" if folder == root else "; a store inside a store is not followed"
-            raise RefusedError(
-                f"{folder} is a store already{inside}",
-                remedy="use it with --store, or choose a folder outside it",
-            )
+    check_place(root)
     tree = settings.LAYOUTS[chosen_layout]
     sidecar = settings.sidecar_folder(root, configuration, tree)
     places = Places(root=root, sidecar=sidecar, tree=tree)

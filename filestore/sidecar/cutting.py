@@ -24,6 +24,7 @@ from filestore.chunks.kept import DocumentDamagedError, Extracted, decode
 from filestore.chunks.observation import Observation, kept_hash
 from filestore.core.errors import FilestoreError, on_error
 from filestore.core.hashing import content_hash
+from filestore.core.safe_text import encodable
 from filestore.extract.about import Lines, about, frontmatter_alone
 from filestore.extract.base import (
     Document,
@@ -215,7 +216,7 @@ def extracted_here(data: bytes, name: str) -> Document:
 
 
 def _fail(look: Observation, code: str, error: FilestoreError) -> None:
-    look.state, look.detail, look.pending = code, error.message, False
+    look.state, look.detail, look.pending = code, encodable(error.message), False
     look.data = b""
 
 

@@ -23,6 +23,8 @@ Severity = Literal["information", "warning", "error"]
 class ViewContext(Protocol):
     """The frame, as far as a view uses it."""
 
+    root: str
+    """The folder of the store."""
     task_manager: TaskManager
     """Reads, questions and long work; never on the screen's own thread."""
     findings: Findings
