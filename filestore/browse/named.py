@@ -195,7 +195,7 @@ def _part_at(catalog: Catalog, row: FileRow, wanted: Range) -> int | None:
     if last and wanted.unit in ("passage", "lines"):
         if wanted.first > last:
             raise NoLineError(
-                f"there is no line {wanted.first:,}: as indexed the file has {last:,}",
+                f"there is no line {wanted.first:,}: the indexed file has {last:,}",
                 remedy="leave the line out, or 'filestore sync' after an edit",
             )
         return max(0, bisect_right([one.line for one in chunk.sections], wanted.first) - 1)

@@ -169,7 +169,7 @@ class FileText(Struct, frozen=True, kw_only=True):
         count = self.line_count
         if wanted.first > count:
             raise NoLineError(
-                f"there is no line {wanted.first:,}: as indexed the file has {count:,}"
+                f"there is no line {wanted.first:,}: the indexed file has {count:,}"
                 if wanted.unit == "passage"
                 else f"there is no line {wanted.first:,}: {self.name} has {count:,}",
                 remedy="leave the line out, or 'filestore sync' after an edit",

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import orjson
 
 from filestore.cli import EXIT_INTERRUPTED, _terminal
-from filestore.core.codes import CODES
+from filestore.core.codes import CODES, SEVERITY_WORDS
 from filestore.core.errors import FilestoreError, RefusedError
 from filestore.core.findings import Finding, is_clean
 from filestore.core.progress import OnProgress, Progress, ignore
@@ -115,7 +115,7 @@ def findings(found: Iterable[Finding]) -> None:
             for one in folded(f"not read: {counted}", indent=4):
                 line(one, style=_SEVERITY_STYLE[worst.severity])
             continue
-        head = f"{worst.severity} {code} ({len(members):,}): {worst.repair}"
+        head = f"{SEVERITY_WORDS[worst.severity]} {code} ({len(members):,}): {worst.repair}"
         for one in folded(head, indent=4):
             line(one, style=_SEVERITY_STYLE[worst.severity])
         for member in first(members, _SHOWN, rest=""):

@@ -174,9 +174,8 @@ def _reason(path: str, error: FilestoreError) -> str:
 def _say_copies(path: str, outcome: "Outcome") -> None:
     files = _output.count(len(outcome.copied), "file")
     _output.note(
-        f"{shown_path(path)} lies outside the work tree: copying {files},"
-        f" {outcome.copied_bytes:,} bytes, to {shown_path(outcome.source)}"
-        " (--no-copy only references it)"
+        f"{shown_path(path)} is outside the work tree: copying {files}"
+        f" ({outcome.copied_bytes:,} bytes) to {shown_path(outcome.source)}; --no-copy only links"
     )
 
 
@@ -288,13 +287,13 @@ def _plan(planned: "UpdatePlan") -> None:
         if change.gone:
             is_one = change.chunks == 1
             chunks = _output.count(change.chunks, "chunk")
-            edited = f", {change.edited:,} of them edited by hand" if change.edited else ""
+            edited = f" ({change.edited:,} edited by hand)" if change.edited else ""
             stays = f"{'stays' if is_one else 'stay'}; --remove-gone removes"
             kept = f"{stays} {'it' if is_one else 'them'}"
-            verb = kept if not planned.remove_gone else "goes" if is_one else "go"
-            _output.line(f"    made from what is gone: {chunks}{edited}: {verb}")
+            verb = kept if not planned.remove_gone else "will be removed"
+            _output.line(f"    source deleted: {chunks}{edited} {verb}")
     if not planned.changes and not planned.waiting:
-        _output.line("originals are as they were added")
+        _output.line("sources unchanged")
     if planned.waiting:
         number = _output.count(len(planned.waiting), "original")
         _output.line(f"{number} with new text behind a hand edit: 'filestore status' says where")

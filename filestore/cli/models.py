@@ -114,7 +114,7 @@ class SetModel(CommonOptions, frozen=True, kw_only=True):
 
 
 class SwitchModels(CommonOptions, frozen=True, kw_only=True):
-    """Exchange the store's own model and the second one; embeds nothing.
+    """Swap the store's model and the second one; embeds nothing.
 
     Example: filestore embedder switch
     """
@@ -137,8 +137,8 @@ class CompareModels(CommonOptions, frozen=True, kw_only=True):
     """
 
     queries: Annotated[str | None, argument("QUERIES")] = None
-    """as 'filestore evaluate' takes them; without any, queries are taken from the store's own
-    questions and titles, and only the overlap is printed"""
+    """as 'filestore evaluate' takes them (default: the store's own questions and titles; then only
+    the overlap is printed)"""
     k: Annotated[int, option("N", *LIMIT)] = 10
     """look at the first N results"""
     mode: Literal["vector", "hybrid"] = "vector"

@@ -98,7 +98,7 @@ class Search(searching.Search, frozen=True, kw_only=True):
     at: Annotated[str | None, option("REV")] = None
     """search the store as a commit had it: HEAD~3, a tag, a branch, a hash"""
     embed: bool = False
-    """with --at: embed the texts that never were"""
+    """with --at: embed passages that never were"""
     nul: Annotated[bool, option(None, "-0")] = False
     """records of -l and --format end with NUL, and paths are the bytes on disk"""
 
@@ -108,14 +108,13 @@ def run_search(options: Search) -> int:
 
     Every hit is checked on disk.
 
-    In a few words -word leaves texts out, +word and AND require, "two words" must be adjacent,
+    In a few words -word excludes, +word and AND require, "two words" must be adjacent,
     wild* is any word that begins so. A question, a sentence, a line of code or flags are searched
     as typed.
 
-    Where nothing is found, a word that no document has is searched for as the nearest words that
-    some have: "nothing for X; for Y:" comes first, and the command exits 1; not in quotes, not
-    after +, and not where it is code. Where nothing is close in meaning, the nearest texts are
-    shown all the same.
+    Where nothing is found, unknown words are also tried with the closest spelling ("nothing for X;
+    for Y:", exit code 1); quote a word to prevent that. Where nothing is close in meaning, the
+    nearest passages are shown all the same.
 
     Example: filestore search "renamed files" -k 5 --where tags=git
     """

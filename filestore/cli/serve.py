@@ -73,7 +73,7 @@ class Serve(CommonOptions, frozen=True, kw_only=True):
     collections: Annotated[str | None, option("DIR")] = None
     """a folder of collections for the routes below /rag; each is a store of its own"""
     insecure: bool = False
-    """confirm --no-token, or a --host that others reach"""
+    """confirm an insecure --no-token or --host"""
 
 
 def run_serve(options: Serve) -> int:
@@ -85,7 +85,7 @@ def run_serve(options: Serve) -> int:
     Example: filestore serve handbook notes=~/notes --write
     """
     if missing_packages("mcp"):
-        _output.say(f"agents are not answered at /mcp: {extra_line('server')}")
+        _output.say(f"/mcp is off: agents need extra packages: {extra_line('server')}")
     from filestore.server.collections import Collections
     from filestore.server.http import run as running
     from filestore.server.http.app import AppParts, make_app
@@ -282,7 +282,7 @@ def run_mcp(options: Mcp) -> int:
     """
     if missing_packages("mcp") and not options.remove:
         raise AgentsMissingError(
-            "agents need the package mcp, which is not installed", remedy=extra_line("server")
+            "MCP needs extra packages that are not installed", remedy=extra_line("server")
         )
     given = options.stores or [_context.root_of(options)]
     if options.install:

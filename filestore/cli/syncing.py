@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from filestore.cli import EXIT_INTERRUPTED, _context, _output, _terminal
+from filestore.core.codes import SEVERITY_WORDS
 from filestore.core.errors import FilestoreError, RefusedError, UsageError
 from filestore.core.findings import Finding, is_clean, not_checked_words
 from filestore.core.safe_text import brief, shown_path
@@ -330,7 +331,7 @@ def _show(plan: "Plan", line: Any) -> None:
     lists = "; 'filestore verify' lists them"
     for one in _output.first(plan.left, _SHOWN, line, rest=lists):
         finding = one.finding
-        line(f"    {finding.severity} {finding.code}  {shown_path(finding.path)}")
+        line(f"    {SEVERITY_WORDS[finding.severity]} {finding.code}  {shown_path(finding.path)}")
         for text in _output.folded(f"      {one.reason}", indent=6):
             line(text)
 
@@ -471,7 +472,7 @@ def _turned(done: "UndoResult | None", word: str, options: CommonOptions) -> int
         if done.differing:
             number = _output.count(len(done.differing), "file")
             _output.line(
-                f"{number} as before the repair, with its findings: see 'filestore status'"
+                f"{number} as before the repair, findings included: see 'filestore status'"
             )
         if word == "undone":
             _output.line("to redo it: filestore redo")

@@ -25,6 +25,8 @@ Subject = Literal[
     "model",
     "process",
 ]
+SEVERITY_WORDS: Final = {"E": "error", "W": "warning", "I": "note"}
+"""What a person reads for each."""
 Part = Literal["", "catalog", "embeddings", "index", "fulltext"]
 
 
@@ -91,10 +93,10 @@ _WRITES_FILES: Final = frozenset(
     {"reingest", "relink", "remove", "resolve-ours", "restore", "rewrite-attributes", "take-ours"}
 )
 """Kinds of steps that write files of the tree; every other writes only the sidecar."""
-_FIX: Final = "fix the file; until then it is excluded from search"
+_FIX: Final = "fix the file: it is not searched until then"
 _FULL: Final = "'filestore sync --full' "
-_REBUILD_INDEX: Final = "rebuild the vector index from the embeddings"
-_REBUILD_FULLTEXT: Final = "rebuild the full-text index"
+_REBUILD_INDEX: Final = "'filestore sync' rebuilds the vector index (nothing is re-embedded)"
+_REBUILD_FULLTEXT: Final = "'filestore sync' rebuilds the full-text index"
 _WRONG_VECTOR: Final = Code(
     "E",
     "vectors",
@@ -114,15 +116,23 @@ CODES: Final[dict[str, Code]] = {
     "unsafe-sidecar": Code(
         "E", "store", "fix its owner and mode, or delete it and run 'filestore sync'", refused=True
     ),
-    "modified": Code("E", "file", "index the file again", step="reindex", self_evident=True),
+    "modified": Code(
+        "E",
+        "file",
+        "changed since it was indexed; run 'filestore sync'",
+        step="reindex",
+        self_evident=True,
+    ),
     "metadata-modified": Code(
         "W",
         "file",
-        "update its record; nothing is re-embedded",
+        "its metadata changed; run 'filestore sync' (nothing is re-embedded)",
         step="update-record",
         self_evident=True,
     ),
-    "untracked": Code("W", "file", "index the file", step="index", self_evident=True),
+    "untracked": Code(
+        "W", "file", "not indexed yet; run 'filestore sync'", step="index", self_evident=True
+    ),
     "missing": Code(
         "E",
         "file",
@@ -149,9 +159,9 @@ CODES: Final[dict[str, Code]] = {
     "mass-missing": Code(
         "E",
         "file",
-        "'filestore repair --write-files' restores what is kept; if they were to be"
-        " gone, 'filestore sync --forget-missing'",
-        repair_of_documents="restore them from git or your backup; if they were to be gone,"
+        "'filestore repair --write-files' restores them; if you deleted them:"
+        " 'filestore sync --forget-missing'",
+        repair_of_documents="restore them from git or your backup; if you deleted them:"
         " 'filestore sync --forget-missing'",
         step="restore",
     ),
@@ -168,7 +178,7 @@ CODES: Final[dict[str, Code]] = {
     "conflict-markers": Code(
         "E",
         "file",
-        "resolve the conflict; until then the file is excluded from search",
+        "unresolved merge conflict (not searched): edit the file, then 'git add' it",
         step="take-ours",
         level="full",
         excluded="body",
@@ -177,7 +187,7 @@ CODES: Final[dict[str, Code]] = {
     "bad-encoding": Code(
         "E",
         "file",
-        "save the file as UTF-8; until then it is excluded from search",
+        "save the file as UTF-8: it is not searched until then",
         excluded="file",
     ),
     "extraction-failed": Code(
@@ -187,13 +197,13 @@ CODES: Final[dict[str, Code]] = {
         excluded="file",
     ),
     "frontmatter-ignored": Code(
-        "W", "file", "correct the frontmatter: what cannot be read counts as text", remark=True
+        "W", "file", "correct the frontmatter: unreadable lines count as text", remark=True
     ),
     "empty": Code("W", "file", "write something in it, or delete it", excluded="body"),
     "oversized": Code(
         "W",
         "file",
-        "split it into smaller files; until then it is excluded from search",
+        "split it into smaller files: it is not searched until then",
         excluded="file",
     ),
     "special-file": Code("W", "file", "remove it; it is never opened", excluded="file"),
@@ -224,42 +234,50 @@ CODES: Final[dict[str, Code]] = {
     "litter": Code(
         "I",
         "file",
-        "nothing: it is not a chunk file",
-        repair_of_documents="nothing: it is not searched",
+        "it is not a chunk file: nothing to do",
+        repair_of_documents="it is not searched: nothing to do",
         excluded="file",
     ),
     "not-read": Code(
         "I",
         "file",
-        "nothing, or convert it to a format that is read",
+        "convert it to a format that filestore reads, or leave it",
         excluded="file",
     ),
     "page-whole": Code(
         "I",
         "file",
-        "install the extra 'web': it leaves out what a site puts around a page",
+        "install the extra 'web': it drops menus and footers from pages",
         remark=True,
         shown_by="verify",
         self_evident=True,
     ),
-    "leftovers": Code("I", "file", "removed by the next writer", step="collect"),
+    "leftovers": Code(
+        "I",
+        "file",
+        "files of an interrupted command: 'filestore sync' removes them",
+        step="collect",
+    ),
     "duplicate": Code(
         "I",
         "file",
-        "nothing: one vector serves all files with this text",
+        "several files have this text: nothing to do",
         remark=True,
         shown_by="verify",
         other="same text",
         sides="the same text in two files",
     ),
     "source-modified": Code(
-        "W", "source", "'filestore update' re-ingests it: hand edits are merged", step="reingest"
+        "W",
+        "source",
+        "the source file changed; run 'filestore update' (your edits are kept)",
+        step="reingest",
     ),
     "source-missing": Code(
         "W",
         "source",
-        "'filestore update' follows it where it was renamed; else restore it, accept it,"
-        " or 'filestore update --remove-gone' removes what was made from it",
+        "the source file is gone. Renamed: 'filestore update'. Deleted:"
+        " 'filestore update --remove-gone'. Else restore it",
         step="remove",
         only_named=True,
     ),
@@ -269,15 +287,15 @@ CODES: Final[dict[str, Code]] = {
     "hand-edited": Code(
         "I",
         "file",
-        "nothing: it is merged, not overwritten, at the next add",
+        "edited by hand: the next update merges your edit",
         remark=True,
         edited=True,
     ),
     "ingest-conflict": Code(
         "W",
         "file",
-        "'filestore repair --ours PATH' keeps the edit, '--theirs PATH' takes the new text,"
-        " or deletes the file where its text is gone",
+        "conflict with the new source text: 'filestore repair --ours PATH' keeps yours,"
+        " '--theirs PATH' takes the source's",
         step="resolve-ours",
         remark=True,
         edited=True,
@@ -285,12 +303,12 @@ CODES: Final[dict[str, Code]] = {
     ),
     "summary-stale": Code("W", "file", "'filestore enrich --refresh' makes it again", remark=True),
     "past-date": Code(
-        "I", "file", "check it, then set the date anew or say what supersedes it", remark=True
+        "I", "file", "check the document, then set a new date or name its successor", remark=True
     ),
     "superseded": Code(
         "I",
         "file",
-        "nothing: search ranks it below its successor",
+        "its successor ranks above it in search: nothing to do",
         remark=True,
         of_its_words=True,
         other="by",
@@ -298,16 +316,16 @@ CODES: Final[dict[str, Code]] = {
     "successor-missing": Code(
         "W",
         "file",
-        "name a document that is there, or remove the line",
+        "name an existing document as the successor, or remove the line",
         remark=True,
         of_its_words=True,
     ),
     "link-dangling": Code(
         "W",
         "file",
-        "fix the link; 'filestore repair --write-files' does where the file has moved",
-        repair_of_documents="fix the link, then 'filestore sync';"
-        " 'filestore repair --level full --write-files' does where the file is known",
+        "fix the link; if the file moved: 'filestore repair --write-files'",
+        repair_of_documents="fix the link, then 'filestore sync'; if the file moved:"
+        " 'filestore repair --level full --write-files'",
         step="relink",
         remark=True,
         other="now at",
@@ -315,14 +333,14 @@ CODES: Final[dict[str, Code]] = {
     "catalog-missing": Code(
         "E",
         "catalog",
-        "index all files; known texts are not re-embedded",
+        "there is no catalog: 'filestore sync' rebuilds it (nothing is re-embedded)",
         step="rebuild-catalog",
         unopened=True,
     ),
     "catalog-damaged": Code(
         "E",
         "catalog",
-        "put it aside and index all files again",
+        "the catalog is damaged: 'filestore sync' rebuilds it (the old one is kept)",
         step="rebuild-catalog",
         level="full",
         discards="catalog",
@@ -331,7 +349,7 @@ CODES: Final[dict[str, Code]] = {
     "embeddings-damaged": Code(
         "W",
         "embeddings",
-        _FULL + "keeps the sound rows, embeds the rest",
+        _FULL + "keeps the sound rows and embeds the rest",
         step="salvage",
         level="full",
         repaired_after="full",
@@ -352,7 +370,7 @@ CODES: Final[dict[str, Code]] = {
     "index-away": Code(
         "E",
         "index",
-        "start the backend, or make it reachable; until then answers come by keyword",
+        "start the vector backend or make it reachable (keyword search only until then)",
         level="full",
         unopened=True,
         shown_by="verify",
@@ -370,7 +388,7 @@ CODES: Final[dict[str, Code]] = {
     "index-taken": Code(
         "E",
         "index",
-        "name another place, or 'filestore backend set … --take-over'",
+        "name another place, or take it over: 'filestore backend set … --take-over'",
         level="full",
         unopened=True,
         shown_by="verify",
@@ -378,14 +396,14 @@ CODES: Final[dict[str, Code]] = {
     "index-foreign": Code(
         "I",
         "index",
-        "not opened, because it was made elsewhere; the next sync rebuilds it",
+        "made on another machine or by another user: 'filestore sync' rebuilds it",
         step="rebuild-index",
         unopened=True,
     ),
     "vector-pending": Code(
         "I",
         "vectors",
-        "'filestore sync' embeds the texts that wait",
+        "'filestore sync' embeds the waiting passages",
         step="embed",
         remark=True,
         awaits_model=True,
@@ -421,14 +439,14 @@ CODES: Final[dict[str, Code]] = {
     "fulltext-foreign": Code(
         "I",
         "fulltext",
-        "not opened, as another user or an earlier filestore made it; a sync rebuilds it",
+        "made by another user or an earlier version: 'filestore sync' rebuilds it",
         step="rebuild-fulltext",
         unopened=True,
     ),
     "fulltext-behind": Code(
         "W",
         "fulltext",
-        "add the changes it lacks",
+        "'filestore sync' adds the missing changes",
         step="rebuild-fulltext",
         unopened=True,
         passing=True,
@@ -447,8 +465,8 @@ CODES: Final[dict[str, Code]] = {
         "E",
         "file",
         "'filestore repair --level full --write-files' restores it; it is not indexed",
-        repair_of_documents="restore it from git or your backup; saved anew, 'filestore sync' takes"
-        " it as it is",
+        repair_of_documents="restore it from git or your backup; to keep it as is, save it and run"
+        " 'filestore sync'",
         step="restore",
         level="full",
         repaired_after="full",
@@ -458,18 +476,18 @@ CODES: Final[dict[str, Code]] = {
     "model-changed": Code(
         "E",
         "model",
-        "name the old model again, or 'filestore embedder set NAME' to re-embed everything",
+        "name the old model again, or re-embed everything: 'filestore embedder set NAME'",
     ),
     "model-missing": Code(
         "W",
         "model",
-        "install the model, or 'filestore trust' its service; until then only keyword search works",
+        "install the model, or allow its service with 'filestore trust' (keyword search only)",
         awaits_model=True,
     ),
     "model-drift": Code(
         "E",
         "model",
-        "restore the model's old version, or re-embed all: 'filestore embedder set'",
+        "restore the model's old version, or re-embed: 'filestore embedder set NAME'",
         level="deep",
         vector_in_doubt=True,
         shown_by="read",
@@ -477,7 +495,7 @@ CODES: Final[dict[str, Code]] = {
     "beside-behind": Code(
         "W",
         "vectors",
-        "embed the texts with the model beside",
+        "'filestore sync' embeds the missing passages with the second model",
         step="embed",
         awaits_model=True,
         shown_by="verify",
@@ -485,14 +503,14 @@ CODES: Final[dict[str, Code]] = {
     "beside-unusable": Code(
         "I",
         "embeddings",
-        "install the model, or 'filestore trust' its service; or 'filestore embedder drop'",
+        "install the second model, 'filestore trust' its service, or 'filestore embedder drop'",
         awaits_model=True,
     ),
     "chunker-changed": Code(
         "W",
         "source",
         "'filestore repair --only chunker-changed --write-files' re-chunks it",
-        repair_of_documents="'filestore sync' cuts all again; known texts are not re-embedded",
+        repair_of_documents="text is split by other settings now; run 'filestore sync'",
         safe_for_documents=True,
         step="reingest",
         only_named=True,
@@ -502,16 +520,16 @@ CODES: Final[dict[str, Code]] = {
     "metric-mismatch": Code(
         "E",
         "index",
-        "rebuild the vector index for the metric of the settings",
+        "the settings name another metric: 'filestore sync' rebuilds the vector index",
         step="rebuild-index",
     ),
     "git-operation": Code(
         "I",
         "process",
-        "finish it: until then no chunk file is written",
-        repair_of_documents="finish it, then 'filestore sync'",
+        "finish git's operation: files are not changed until it ends",
+        repair_of_documents="finish git's operation, then 'filestore sync'",
     ),
-    "locked": Code("I", "process", "wait: another command is writing", passing=True),
+    "locked": Code("I", "process", "another command is writing: wait until it ends", passing=True),
 }
 """Every code that can be found; the order is the order of print."""
 

@@ -57,7 +57,7 @@ class UnknownEmbedder(FilestoreError, ValueError):
         hint = did_you_mean(name, (*choices, *others))
         hint = hint or did_you_mean(name.partition(":")[0], choices)
         hint = hint or f"; known here: {listed(choices, len(choices))}"
-        super().__init__(f"unknown embedder {brief(name)}{hint}", remedy="filestore embedder list")
+        super().__init__(f"unknown model {brief(name)}{hint}", remedy="filestore embedder list")
 
 
 class ModelMissing(FilestoreError, FileNotFoundError):

@@ -356,8 +356,7 @@ def fetch_model(name: str, *, environment: Mapping[str, str]) -> str:
         from huggingface_hub import snapshot_download
     except ImportError as error:
         raise ModelMissing(
-            f"to download the model {clipped(name)!r}, huggingface-hub is needed, which is not"
-            " installed",
+            f"fetching the model {clipped(name)!r} needs huggingface-hub, which is not installed",
             remedy=f"run {fetch_line(clipped(name))}",
         ) from error
     short = short_name(name)

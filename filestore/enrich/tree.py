@@ -56,12 +56,8 @@ class Threshold(Struct, frozen=True, kw_only=True):
         if self.is_set:
             return f"threshold {self.value:.2f}, as set"
         if self.texts < _FEWEST:
-            return f"threshold {self.value:.2f}: there are too few texts to choose by"
-        return (
-            f"threshold {self.value:.2f}: halfway between what any two texts share by chance"
-            f" ({self.strangers:.2f}) and what nearest neighbours share ({self.nearest:.2f}),"
-            f" of {self.texts:,} texts"
-        )
+            return f"threshold {self.value:.2f}: too few passages to choose by"
+        return f"threshold {self.value:.2f}, chosen from {self.texts:,} passages"
 
 
 def choose_threshold(vectors: NDArray[np.float32]) -> Threshold:

@@ -62,8 +62,8 @@ def refuse_during_operation(folder: str) -> None:
     if word:
         last = "git bisect reset" if word == "bisect" else f"git {word} --abort"
         raise GitBusyError(
-            f"a git {word} is under way: no chunk file is written until it is over",
-            remedy=f"finish it, or take it back with '{last}'; then run the command again",
+            f"a git {word} is in progress: files are not changed until it ends",
+            remedy=f"'{last}' aborts it; or finish it, then run this again",
         )
 
 

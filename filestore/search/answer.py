@@ -298,21 +298,21 @@ class Answer(FromIndex, frozen=True, kw_only=True):
 def left_out(understood: Understood, words: int) -> list[str]:
     """What a person must know who wanted to exclude nothing, or typed no word or very many."""
     asked = (understood.words, understood.phrases, understood.prefixes, understood.required)
-    notes = [] if any(asked) else ["the query has no word to search for: type one"]
+    notes = [] if any(asked) else ["the query has no word to search for"]
     if understood.excluded:
         named = " or ".join(understood.excluded)
         syntax = "the syntax 'plain' searches for all words as typed"
-        notes.append(f"texts with {named} are left out; {syntax}")
+        notes.append(f"passages with {named} are excluded; {syntax}")
     if words:
         kept = len(understood.words) + len(understood.phrases)
-        notes.append(f"{words:,} words are not searched for: only the {kept:,} that tell the most")
+        notes.append(f"{words:,} words are ignored: only the {kept:,} rarest are searched for")
     return notes
 
 
 def on_spelling(found: Sequence[Respelling]) -> list[str]:
     """Which words no document has, and which similar words some have."""
     return [
-        f'no document has "{one.word}"; did you mean '
+        f'"{one.word}" is in no document. Did you mean '
         + " or ".join(f'"{word}"' for word in one.similar)
         + "?"
         for one in found

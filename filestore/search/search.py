@@ -142,7 +142,7 @@ class Searcher:
         reader = self._retriever.open_reader() if binding or mode != "vector" else None
         if reader is not None and (settled := reader.settled(asked)) is not asked:
             phrases = " and ".join(one.written() for one in asked.of_need(Need.EXPECTED))
-            notes.append(f"nothing holds {phrases}: searched for the words of it")
+            notes.append(f"{phrases} is nowhere: searched for its words")
             asked, binding = settled, settled.of_need(*BINDING, Need.EXCLUDED)
         self._by_date = query.sort == "date"
         self._asked, self._may_fold = asked, bool(asked.clauses) and "copies" not in query.without
@@ -325,7 +325,7 @@ class Searcher:
         found = {row.id for row in self._catalog.files(list(self._via)).values()}
         if outside := self._catalog.indexed_count() - len(self._tree.files):
             files = "1 file is" if outside == 1 else f"{outside:,} files are"
-            self._notes.append(f"{files} in no summary, and not searched with --tree")
+            self._notes.append(f"{files} in no summary, so --tree does not search them")
         return found if allowed is None else found & allowed
 
     def _present(

@@ -17,24 +17,24 @@ from filestore.core.paths import CHUNKS, SIDECAR, StorePath, Tree, is_below
 from filestore.fs import part
 from filestore.fs.part import NAME_SIDECAR
 
-_DOCUMENTS: Final = "the documents of this store are its files"
+_DOCUMENTS: Final = "this store indexes the folder itself"
 _USELESS: Final = {
     "add": (
-        "so 'add' has nothing to bring in",
-        "put files among them, then 'filestore sync'",
+        "so 'add' has nothing to add",
+        "put the file there, then 'filestore sync'",
     ),
     "import": (
         "so 'import' has no chunk files to write",
         "import into a store of its own: 'filestore init DIR', then 'filestore --store DIR import'",
     ),
     "put": (
-        "so 'put' has no folder of chunk files to write to",
-        "write a file among them, then 'filestore sync'",
+        "so 'put' has no chunk files to write",
+        "write the file there, then 'filestore sync'",
     ),
     "rm": ("so 'rm' removes nothing", "delete the files yourself, then 'filestore sync'"),
-    "update": ("so 'update' has no copies to renew", "edit them, then 'filestore sync'"),
-    "repair": ("so 'repair' writes only links in them", "edit the file, then 'filestore sync'"),
-    "reconstruct": ("so there is nothing to put together", "open the file itself"),
+    "update": ("so 'update' has no copies to renew", "edit the files, then 'filestore sync'"),
+    "repair": ("so 'repair' writes only links", "edit the file, then 'filestore sync'"),
+    "reconstruct": ("so there is nothing to rebuild", "open the file itself"),
 }
 """Command to why it does nothing where the files are documents, and what to do instead."""
 

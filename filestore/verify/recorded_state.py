@@ -92,7 +92,7 @@ def why_stale(
     for resource, new in lacking.items():
         if resource not in tops:
             continue
-        root, texts = tops[resource], "1 text is" if new == 1 else f"{new:,} texts are"
+        root, texts = tops[resource], "1 passage is" if new == 1 else f"{new:,} passages are"
         reason = f"{texts} in no summary"
         reasons[root] = f"{reasons[root]}; {reason}" if root in reasons else reason
         for above in tree.ancestors(root):
@@ -105,11 +105,11 @@ def _why(found: "Staleness | None") -> str:
     parts = [
         f"{len(paths)} {words[len(paths) > 1]}"
         for paths, words in (
-            (found.changed, ("text that it was made from changed", "of its texts changed")),
-            (found.gone, ("text that it was made from is gone", "of its texts are gone")),
+            (found.changed, ("passage changed", "passages changed")),
+            (found.gone, ("passage is gone", "passages are gone")),
             (
                 found.stale,
-                ("summary below it is out of date", "summaries below it are out of date"),
+                ("summary below is out of date", "summaries below are out of date"),
             ),
         )
         if paths

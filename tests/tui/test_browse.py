@@ -640,7 +640,7 @@ def test_findings_mark_their_rows(root):
         await shows(pilot, "E x modified", "E1")
         assert page.action_context().codes == ("modified",)
         await press(pilot, "f")
-        await shows(pilot, "its text differs", "repair: index the file again")
+        await shows(pilot, "its text differs", "repair: changed since it was indexed")
         found(page)
         await until(pilot, lambda: "modified" not in seen(page))
 

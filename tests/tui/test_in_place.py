@@ -188,7 +188,7 @@ def test_only_links_are_written_in_documents(folder):
         await onlooker.press("u", words="undo 000001")
         await onlooker.press("y")
         await onlooker.until(lambda: "[[Beans]]" in (root / "Home.md").read_text())
-        await onlooker.press(":", *"add x", "enter", words="'add' has nothing to bring in")
+        await onlooker.press(":", *"add x", "enter", words="'add' has nothing to add")
 
     look(folder, act, size=(160, 40))
 

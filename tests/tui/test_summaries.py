@@ -104,7 +104,7 @@ def test_stale_branches_say_so_and_why(folder):
     async def act(onlooker):
         await onlooker.press("l", words="! stale  L1")
         await onlooker.press("j", "l", words="~ changed")
-        await onlooker.press("c", words="! stale: 1 text that it was made from changed")
+        await onlooker.press("c", words="! stale: 1 passage changed")
         await onlooker.press("f", words="Made from")
         assert f"~ changed  {CHECKLIST}/chunk1.md" in seen(onlooker.app)
         await onlooker.press("j", words="Summaries made from it")

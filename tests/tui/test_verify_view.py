@@ -142,7 +142,7 @@ def test_evidence_follows_the_cursor(root):
         await go_to(inspector, pilot, "modified", edited)
         await until(pilot, lambda: "+And another one." in screen(inspector))
         assert edited in screen(inspector)
-        assert "index the file again" in screen(inspector)
+        assert "changed since it was indexed" in screen(inspector)
         await pilot.press("l", "G")
         await until(pilot, lambda: "then    now" in screen(inspector))
         assert inspector.focused is page(inspector).evidence

@@ -10,7 +10,7 @@ from typing import Final
 from filestore import Plan, Step
 from filestore.browse import CHUNKS, KINDS, Left, shown_path
 from tui.formatting import Line, Role, Span, all_quoted, arrow, count, field, line, span
-from tui.formatting.findings import diff_lines
+from tui.formatting.findings import SEVERITY, diff_lines
 
 CHOICES: Final[Mapping[str, str]] = {
     "resolve-ours": "--ours",
@@ -209,7 +209,10 @@ def left_line(left: Left) -> Line:
     """The row of a finding that no step repairs."""
     finding = left.finding
     return (
-        span(f"    {finding.severity} ", "error" if finding.severity == "E" else "warning"),
+        span(
+            f"    {SEVERITY[finding.severity][1]} ",
+            "error" if finding.severity == "E" else "warning",
+        ),
         span(f"{finding.code}  "),
         span(shown_path(finding.path)),
     )

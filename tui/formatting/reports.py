@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from filestore.browse import shown_path
 from tui.formatting import Line, Role, Span, count, field, line, more_lines, shortened, span
-from tui.formatting.findings import diff_lines
+from tui.formatting.findings import SEVERITY, diff_lines
 
 if TYPE_CHECKING:
     from filestore import FilestoreError, Finding, RepairReport, SyncReport, UndoResult
@@ -63,7 +63,7 @@ def report_lines(report: "RepairReport", *, store: str = "") -> list[Line]:
         words = f"verified again: {count(len(left), 'finding')} left"
         found += [line(""), line(words, "warning")]
         found += [
-            line(f"  {some[0].severity} {code}: {len(some):,}  {some[0].repair}")
+            line(f"  {SEVERITY[some[0].severity][1]} {code}: {len(some):,}  {some[0].repair}")
             for code, some in numbers.items()
         ]
     else:
@@ -108,7 +108,7 @@ def undo_lines(result: "UndoResult | None", *, side: Side) -> list[Line]:
     found += _embedded(result.embedded, result.reused, result.problem)
     found += [line(""), line(makes, "note")]
     if result.differing:
-        message = f"{count(len(result.differing), 'file')} as before the repair, with its findings"
+        message = f"{count(len(result.differing), 'file')} as before the repair, findings included"
         found.append(line(f"{message}: see Verify", "note"))
     return found
 

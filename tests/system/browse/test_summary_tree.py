@@ -69,7 +69,7 @@ def test_what_changed_marks_what_is_above_it(garden: Any) -> None:
         family = store.summaries.family(f"{CHUNKED}/summary1.md")
         assert family is not None
         assert [node.state for node in family.children] == ["changed", "gone"]
-        assert "1 text that it was made from changed" in family.node.why
+        assert "1 passage changed" in family.node.why
         assert names(family.above) == ["summary2"]
         assert family.above[0].why
         (root,) = store.summaries.roots("garden")
@@ -83,7 +83,7 @@ def test_a_text_that_no_summary_was_made_from(garden: Any) -> None:
     with opened(garden) as store:
         assert store.summaries.family(f"{CHUNKED}/chunk11.md") is None
         (root,) = store.summaries.roots("garden")
-        assert root.why == "1 text is in no summary"
+        assert root.why == "1 passage is in no summary"
 
 
 def test_circles_and_lies(garden: Any) -> None:

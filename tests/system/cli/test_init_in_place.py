@@ -232,7 +232,7 @@ def test_no_command_writes_a_document(run: Any, notes: Path, words: tuple[str, .
     before = _theirs(notes)
     done = run(*words, cwd=notes)
     assert done.code == 3
-    assert "the documents of this store are its files" in done.stderr
+    assert "this store indexes the folder itself" in done.stderr
     assert _theirs(notes) == before
 
 

@@ -136,7 +136,7 @@ def test_without_the_sdk_agents_are_not_answered(
     assert "[server]" in line
     assert line in workspace("mcp", code=3).stderr
     said = workspace("serve", "--port", "-1", code=3).stderr
-    assert f"agents are not answered at /mcp: {extra_line('server')}\n" in said
+    assert f"/mcp is off: agents need extra packages: {extra_line('server')}\n" in said
     assert "port -1 cannot be used" in said
 
 

@@ -104,7 +104,7 @@ def test_the_plan_in_words(workspace: Any) -> None:
     assert any(line.startswith("re-index (1 file, ") for line in lines)
     assert "builtin/1:384 has to embed 1 text (0 from cache)" in lines
     assert "left for you:" in lines
-    assert "    E malformed-frontmatter  chunked/copper.md/chunk1.md" in lines
+    assert "    error malformed-frontmatter  chunked/copper.md/chunk1.md" in lines
     assert max(map(len, lines)) <= 100
 
 

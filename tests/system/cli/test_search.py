@@ -300,7 +300,7 @@ def test_a_query_without_a_word_says_so(either: Any) -> None:
         for mode in ("hybrid", "keyword", "vector"):
             words = ("search", "--mode", mode, "--syntax", "operators", "--json", "--", query)
             answer = either(*words, code=1).json
-            assert answer["notes"][0] == "the query has no word to search for: type one"
+            assert answer["notes"][0] == "the query has no word to search for"
     answer = either.json("search", "boiler", code=None)
     assert not [note for note in answer["notes"] if "no word" in note]
 

@@ -49,7 +49,7 @@ def test_nothing_changed(wiki: Any) -> None:
     before = wiki.committed()
     done = wiki("update")
     assert done.stdout.splitlines() == [
-        "originals are as they were added",
+        "sources unchanged",
         "embedded 0 texts (0 from cache)",
     ]
     assert wiki.committed() == before
@@ -204,7 +204,7 @@ def test_what_is_gone_stays_until_it_is_asked_for(wiki: Any) -> None:
     (wiki.folder / "wiki/Attic.md").unlink()
     before = wiki.committed()
     done = wiki("update", code=1)
-    assert "made from what is gone: 1 chunk: stays; --remove-gone removes it" in done.stdout
+    assert "source deleted: 1 chunk stays; --remove-gone removes it" in done.stdout
     assert wiki.committed() == before
     (hit,) = wiki.json("search", "attic", "--mode", "keyword")["hits"]
     assert hit["freshness"] == "outdated"
@@ -463,7 +463,7 @@ def test_the_originals_of_copies(either: Any) -> None:
     either("update")
     shutil.rmtree(far)
     assert either.drift() == {}
-    assert either("update").stdout.startswith("originals are as they were added")
+    assert either("update").stdout.startswith("sources unchanged")
 
 
 def test_a_hand_edit_behind_the_original_of_a_copy(workspace: Any) -> None:

@@ -99,7 +99,7 @@ def assert_nothing_writes_truth(workspace: Any) -> None:
     before = workspace.committed()
     for words in (words for words in WRITING if words[0] in COMMANDS):
         done = workspace(*words, code=4)
-        assert "no chunk file is written until it is over" in done.stderr, words
+        assert "files are not changed until it ends" in done.stderr, words
     for words in (words for words in LOOKING if words[0] in COMMANDS):
         workspace(*words, code=None)
     assert workspace.committed() == before

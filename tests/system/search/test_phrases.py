@@ -52,7 +52,7 @@ def test_a_phrase_beside_words_is_given_up_with_a_note(notes: Any, mode: str) ->
     """Where nothing holds it, its words are searched for."""
     names, noted = found(notes, 'kiln "pump boiler"', "--mode", mode)
     assert {"kiln", "blue"} <= names
-    assert 'nothing holds "pump boiler": searched for the words of it' in noted
+    assert '"pump boiler" is nowhere: searched for its words' in noted
     assert not [note for note in found(notes, 'kiln "fired twice"')[1] if "holds" in note]
 
 

@@ -86,10 +86,10 @@ def test_what_was_typed_strictly_is_only_suggested(notes: Any, query: str) -> No
         # A phrase beside nothing else may be relaxed; then something was found as typed.
         assert said == []
     else:
-        assert said == ['no document has "recieve"; did you mean "receive"?']
+        assert said == ['"recieve" is in no document. Did you mean "receive"?']
     assert found(notes, '"recieve"', "--syntax", "operators") == (
         [],
-        ['no document has "recieve"; did you mean "receive"?'],
+        ['"recieve" is in no document. Did you mean "receive"?'],
     )
 
 
@@ -97,7 +97,7 @@ def test_the_words_that_are_right_still_decide(notes: Any) -> None:
     """A sentence with a mistake finds first what the rest of it is about."""
     sources, said = found(notes, "where the comittee of tenants meets")
     assert sources[0] == "rent.md"
-    assert said == ['no document has "comittee"; did you mean "committee"?']
+    assert said == ['"comittee" is in no document. Did you mean "committee"?']
     assert answered(notes, "where the comittee of tenants meets")[1] is None
 
 

@@ -227,7 +227,7 @@ def test_what_is_in_no_summary_is_said(shelf: Any) -> None:
     assert "other/chunk1.md" in asked(shelf, "flax sails")
     done = shelf.json("search", "flax sails", "--tree")
     assert done["hits"][0]["path"] == "chunked/boats/chunk2.md"
-    assert "1 file is in no summary, and not searched with --tree" in done["notes"]
+    assert "1 file is in no summary, so --tree does not search them" in done["notes"]
 
 
 def test_from_the_top_of_a_store_without_summaries(workspace: Any) -> None:

@@ -361,9 +361,7 @@ TREE: Final[dict[str, Case]] = {
     "source-untracked": Case(produce=source_new, says=("notes", "not in the store")),
     "hand-edited": Case(produce=edited_and_synced, says=("generated",)),
     "ingest-conflict": Case(produce=both_changed, alone=False),
-    "summary-stale": Case(
-        produce=summarised_and_edited, says=("1 text that it was made from changed", "tokens")
-    ),
+    "summary-stale": Case(produce=summarised_and_edited, says=("1 passage changed", "tokens")),
     "past-date": Case(
         produce=lambda scene: says(scene, "stale_after: 2020-02-29"), says=("since 2020-02-29",)
     ),

@@ -464,7 +464,7 @@ def test_words(scene: Scene) -> None:
     drift(scene)
     shown = scene.workspace("verify", code=1).stdout.splitlines()
     assert max(map(len, shown)) <= 80
-    assert any(line.startswith("E modified (1): ") for line in shown)
+    assert any(line.startswith("error modified (1): ") for line in shown)
     assert "'filestore sync' repairs 3 of 4" in shown
     assert shown[-1] == "'filestore repair --plan' shows what can be done about the rest"
     assert scene.workspace("status", code=1).stdout.splitlines()[-2:] == shown[-2:]

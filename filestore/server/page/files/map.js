@@ -23,7 +23,7 @@ export async function mapView(signal) {
     found.points.length ? el("p", { class: "soft" }, counted(found)) : null,
     found.points.length ? [
       el("p", { class: "soft", id: "map-help" },
-        "Texts that mean alike lie near each other. Arrow keys go from point to point, Enter opens one.",
+        "Similar passages are close together. Arrow keys go from point to point, Enter opens one.",
         state.near.size ? " Hits of the last search have a ring." : ""),
       card, el("div", { class: "map" }, canvas), legend(state),
     ] : el("p", { class: "empty" }, "There are no vectors yet: filestore sync makes them."));
@@ -32,10 +32,10 @@ export async function mapView(signal) {
 }
 
 function counted(found) {
-  const some = found.left_out ? `${number(found.points.length)} of ${number(found.total)} texts` : many(found.total, "text");
+  const some = found.left_out ? `${number(found.points.length)} of ${number(found.total)} passages` : many(found.total, "passage");
   const share = Math.round(100 * (found.explained[0] + found.explained[1]));
   return `${some}${found.left_out ? `; ${number(found.left_out)} are left out` : ""}. `
-    + `The plane shows ${share} % of what tells them apart.`;
+    + `The 2-D view shows ${share} % of the variance.`;
 }
 
 const hits = () => new Set((lastAnswer()?.hits || []).map((hit) => hit.path));

@@ -71,7 +71,7 @@ def test_the_row_of_a_group_says_how_many_and_what_helps():
     opened = plain([words.group_line(FINDING, 1200, is_open=True, marked=0)])
     assert "1,200" in closed
     assert "7 marked" in closed
-    assert "index the file again" in closed
+    assert "changed since it was indexed" in closed
     assert "marked" not in opened
     assert closed[0] != opened[0]
     assert plain([words.group_line(FINDING, 1, is_open=True, marked=0, ascii_only=True)]).isascii()

@@ -427,7 +427,7 @@ def test_what_remains_is_counted_by_code() -> None:
     said = words(report_lines(report(remaining=tuple(remaining))))
     matters = [one for one in remaining if one.severity != "I"]
     assert f"{len(matters)} findings left" in said
-    assert "E malformed-frontmatter: 1" in said
+    assert "error malformed-frontmatter: 1" in said
     assert all(one in matters or one.code not in said for one in remaining)
 
 
@@ -481,7 +481,7 @@ def test_what_an_undo_did_is_counted_by_kind() -> None:
     said = words(undo_lines(done, side="before"))
     assert "2 files removed" in said
     assert "back" not in said.replace("changed back", "")
-    assert "2 files as before the repair, with its findings: see Verify" in said
+    assert "2 files as before the repair, findings included: see Verify" in said
     again = replace(done, removed=0, changed=1, brought_back=1, differing=())
     assert "1 file changed again, 1 file restored" in words(undo_lines(again, side="after"))
 

@@ -116,7 +116,7 @@ def test_a_section_says_its_heading_and_its_first_words():
     ("changes", "said"),
     [
         ({}, "L2 Beans"),
-        ({"why": "1 of its texts changed"}, "! stale  L2 Beans"),
+        ({"why": "1 passage changed"}, "! stale  L2 Beans"),
         ({"state": "changed"}, "~ changed  L2 Beans"),
         ({"state": "gone"}, "x gone  L2 Beans"),
     ],
