@@ -177,6 +177,9 @@ def next_command(found: Sequence[Finding], places: "Places | None") -> None:
         line(f"'filestore repair{level} --plan' shows what can be done about the rest")
 
 
+_OF_GIT: Final = ("conflict-markers", "git-operation")
+
+
 def way_out(
     places: "Places", found: Sequence[Finding], chosen: "Collection[StorePath]" = ()
 ) -> bool:
@@ -187,12 +190,14 @@ def way_out(
         found: Findings.
         chosen: Files in which a side was chosen just now.
     """
+    if not any(one.code in _OF_GIT for one in found):
+        return False
     from filestore.repair import way_out as leading
 
     way = leading.way_out(places, found, chosen)
     if way is None:
         return False
-    # Where nobody is asked, the command has to say so.
+    # Without a terminal to ask on, the command has to say so.
     yes = "" if sys.stdin.isatty() else " --yes"
     for number, side in enumerate(("ours", "theirs")) if way.choose or way.by_git else ():
         name = way.names.of(side)

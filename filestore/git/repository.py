@@ -108,7 +108,7 @@ _SIDES: Final = ("2", "3")
 def _conflicted(
     folder: str, path: str
 ) -> tuple[dict[str, dict[str, str]], dict[str, dict[str, str]]]:
-    """Paths that git has as unmerged, and those that it had so until they were added.
+    """Paths that git has as unmerged, and paths that it had so until they were added.
 
     Each with the blobs that it has of them, by stage. The second ones it keeps until the next
     checkout or merge.

@@ -101,13 +101,13 @@ def _group(data: bytes | None, held: Staged | None, is_chosen: bool) -> str:
             return "choose"
     except merge.MarkersBrokenError:
         return "edit"
-    # Without markers it may be as one side left it, and nobody can tell whether that is meant.
+    # Without markers it may be as one side left it, and only a person knows which is wanted.
     is_side = held is not None and data in held and held != (None, None)
     return "choose" if is_side and not is_chosen else "add"
 
 
 def _is_written(places: Places, path: StorePath) -> bool:
-    """Whether a command of ours writes a file: of those around the store none is meant here."""
+    """Whether a command of ours writes a file; what lies around the store is left to git."""
     return places.tree.holds(path) and may_change(path, places.tree)
 
 
