@@ -52,6 +52,7 @@ _PAGES: Final = {
     "changes": "chunks",
     "compare": "git",
     "convert": "exchange",
+    "doctor": "troubleshooting",
     "embeddings": "exchange",
     "evaluate": "search",
     "export": "exchange",

@@ -63,10 +63,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader of our output has seen enough; Python must not complain at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except (OSError, MemoryError) as error:
+    except Exception as error:
         from filestore.cli import _output
 
-        return _output.of_machine(error, as_json=as_json)
+        return _output.unexpected(error, as_json=as_json)
 
 
 def _run(words: list[str], *, asks: bool) -> int:

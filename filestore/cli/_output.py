@@ -445,10 +445,14 @@ def require_room() -> None:
             )
 
 
-def of_machine(error: OSError | MemoryError, *, as_json: bool) -> int:
-    """Say what the machine refused; returns the exit code."""
+def unexpected(error: Exception, *, as_json: bool) -> int:
+    """Say what the machine refused; returns the exit code. Raises what is a fault of ours."""
     from filestore.fs.disk import pass_limits
 
+    if not isinstance(error, OSError | MemoryError):
+        # Python prints it below the traceback.
+        error.add_note("try: filestore doctor")
+        raise error
     try:
         pass_limits(error)
     except FilestoreError as reason:
@@ -458,7 +462,7 @@ def of_machine(error: OSError | MemoryError, *, as_json: bool) -> int:
     if error.filename is not None:
         problem = FilestoreError(
             f"cannot use {os.fsdecode(error.filename)}: {error.strerror}",
-            remedy="'filestore status' says what is wrong with the store",
+            remedy="filestore doctor",
             detail=str(error),
         )
         return report(problem, as_json=as_json)

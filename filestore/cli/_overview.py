@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from typing import Any, Final
 
 GROUPS: Final = {
-    "start": {"init": "", "demo": "", "tui": ""},
+    "start": {"init": "", "demo": "", "tui doctor": "open the inspector; check this machine"},
     "find": {
         "search": "find passages, best first, with line and freshness",
         "show": "",
@@ -57,7 +57,6 @@ SYNONYMS: Final = {
     "create": "init",
     "delete": "rm",
     "diff": "status",
-    "doctor": "status",
     "edit": "open",
     "find": "search",
     "grep": "search",

@@ -164,6 +164,25 @@ def holder(path: str) -> str:
         return _UNKNOWN
 
 
+def require_locks(path: str) -> None:
+    """See whether the lock can be taken, where its file is there.
+
+    Raises:
+        NoLocksError: The file system does not lock files.
+    """
+    try:
+        descriptor = disk.open_regular(path)
+    except OSError:
+        return
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno not in _BUSY:
+            raise _no_locks(path, error.strerror) from error
+    finally:
+        os.close(descriptor)
+
+
 def held(path: str) -> bool:
     """Whether some writer holds the lock now."""
     try:

@@ -350,6 +350,14 @@ def explained(path: str, error: OSError) -> tuple[str, str, str]:
     return path, reason, REMEDIES.get(error.errno or 0, _CHECK)
 
 
+def unwritable(folder: str) -> OSError | None:
+    """Why nothing can be made in a folder, by its mode and its mount; None where it can be."""
+    if os.access(folder, os.W_OK | os.X_OK, effective_ids=True):
+        return None
+    is_mounted_so = os.statvfs(folder).f_flag & os.ST_RDONLY
+    return _error(errno.EROFS if is_mounted_so else errno.EACCES, folder)
+
+
 def _denied(path: str) -> str:
     """The file or folder, or that around it, where this user lacks a right; "" for none."""
     around = os.path.dirname(path)

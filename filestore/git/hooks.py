@@ -201,13 +201,27 @@ def install(place: Repository) -> tuple[Hook, ...]:
     for name in HOOKS:
         hook, script = _look(place, name)
         if hook.state not in ("foreign", "called"):
-            stores = sorted({*(script.stores or ()), place.store})
-            wanted = script.serving(name, stores, sys.executable)
+            wanted = _wanted(place, name, script)
             if hook.state != "installed" or script.text != wanted:
                 _write(hook.path, wanted, _MODE)
                 hook = replace(hook, state="updated")
         hooks.append(hook)
     return tuple(hooks)
+
+
+def _wanted(place: Repository, name: str, script: "Script") -> str:
+    stores = sorted({*(script.stores or ()), place.store})
+    return script.serving(name, stores, sys.executable)
+
+
+def outdated(place: Repository) -> tuple[str, ...]:
+    """The installed hooks that `install` would write otherwise, such as for another Python."""
+    looked = {name: _look(place, name) for name in HOOKS}
+    return tuple(
+        name
+        for name, (hook, script) in looked.items()
+        if hook.state == "installed" and script.text != _wanted(place, name, script)
+    )
 
 
 def remove(place: Repository) -> tuple[Hook, ...]:

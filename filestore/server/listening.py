@@ -93,6 +93,23 @@ def own_socket(sidecar: str) -> OwnedSocket | None:
         return None
 
 
+def is_served(sidecar: str) -> bool:
+    """Whether a server listens to the commands of a store."""
+    try:
+        folder = os.open(sidecar, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.settimeout(wire.SILENT_S)
+            connection.connect(f"/proc/self/fd/{folder}/{wire.NAME}")
+            return True
+    except OSError:
+        return False
+    finally:
+        os.close(folder)
+
+
 def _bound(folder: int, path: str) -> OwnedSocket:
     with contextlib.suppress(FileNotFoundError):
         os.unlink(wire.NAME, dir_fd=folder)

@@ -41,7 +41,6 @@ from filestore.core.spelling import did_you_mean
 if TYPE_CHECKING:
     from filestore.store import Store
 
-
 V = TypeVar("V", bound=Struct)
 _LEFT_OUT: Final = object()
 
@@ -457,9 +456,7 @@ OPERATIONS: Final = (
         command=False,
         tool=True,
     ),
-    Operation(
-        "show", "show one chunk file or document with its record", "Shown", "show", tool=True
-    ),
+    Operation("show", "show a document or chunk file with its record", "Shown", "show", tool=True),
     Operation("status", "show what drifted between files and index", "Status", "status", tool=True),
     Operation("verify", "check everything, change nothing", "Checked", "verify", slow=True),
     Operation(
@@ -576,6 +573,7 @@ OPERATIONS: Final = (
     Operation("token", "manage the tokens of clients of 'serve'"),
     Operation("demo", "take a tour in a temporary folder"),
     Operation("tui", "open the inspector"),
+    Operation("doctor", "check this machine, and name the command to run first"),
     Operation("help", "print the help of a command, a page of the manual, or a code"),
 )
 

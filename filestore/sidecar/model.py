@@ -118,6 +118,11 @@ class StoreModel:
         problem = self.problem if "_opened" in vars(self) else None
         return problem is not None and str(open_model(self._choice()).problem) != str(problem)
 
+    def tried(self) -> Model:
+        """The model, opened once more and apart; the hash of its weights is kept nowhere."""
+        choice = self._choice()
+        return open_model(replace(choice, machine=replace(choice.machine, cache="")))
+
     def take_turns(self) -> None:
         """From now on threads may share the embedder: one at a time asks it."""
         from filestore.embed import OneAtATime

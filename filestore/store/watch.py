@@ -17,11 +17,14 @@ from msgspec import UNSET, Struct, UnsetType, field
 
 from filestore.config.settings import SettingsError, read
 from filestore.core.errors import FilestoreError
-from filestore.core.paths import CHUNKS, SETTINGS, SUMMARIES, Tree
+from filestore.core.paths import CHUNKS, SETTINGS, SUMMARIES, TOP, Tree
 from filestore.core.schema import JsonObject
 from filestore.extract.ignore_files import GIT_RULES, OWN_RULES
 from filestore.fs.disk import TEMPORARY_PREFIX
 from filestore.fs.lock import LockedError
+from filestore.fs.part import folder_of
+from filestore.fs.watched_tree import FolderWatches
+from filestore.fs.watched_tree import UnwatchableError as UnwatchableError
 from filestore.git.repository import git_folder
 
 if TYPE_CHECKING:
@@ -42,12 +45,33 @@ GIT_WAIT_S: Final = 60.0
 BLIND_S: Final = 5.0
 """Where the system reports no events, the tree is polled this often."""
 MOST_PATHS: Final = 5_000
+_MOST_WATCHES: Final = "/proc/sys/fs/inotify/max_user_watches"
 _NO_TEXT: Final = "Unable to decode path"
 """What watchfiles says of a name whose bytes are not UTF-8."""
 _TICK_S: Final = 0.5
 _EMBED_S: Final = 4.0
 """So long texts are embedded before changes are looked for again."""
 _STEP_S: Final = 0.05
+
+
+def require_watchable(folder: str, *, folders: int) -> None:
+    """See whether a tree can be watched, by a watch of its top that is given up at once.
+
+    Args:
+        folder: Its top.
+        folders: How many it has.
+
+    Raises:
+        UnwatchableError: The system does not report all changes there, or lacks room for watches.
+    """
+    with contextlib.closing(FolderWatches()) as watches, folder_of(folder) as handle:
+        watches.add(handle, TOP)
+    with contextlib.suppress(OSError), open(_MOST_WATCHES, encoding="ascii") as file:
+        if folders > (most := int(file.read())):
+            raise UnwatchableError(
+                f"{folders:,} folders are more than the {most:,} that the system lets you watch",
+                remedy="sysctl fs.inotify.max_user_watches=1000000",
+            )
 
 
 class Event(Struct, frozen=True, kw_only=True):

@@ -216,6 +216,7 @@ def scenes(*, in_place: bool) -> list[Scene]:
         ("mv", "elsewhere.md", "f.md"),
         ("mcp", "--install", "claude", "--yes", "--to", "../agents.json"),
         ("demo",),
+        ("doctor",),
         ("help", "exit-codes"),
         ("git", "status"),
     ]

@@ -509,6 +509,7 @@ def scenes(planted: Planted) -> dict[str, list[Scene]]:
             ("reconstruct", "--from", mixed, "--endpoint", mixed, "--overlap", mixed),
         ],
         "demo": [("demo",)],
+        "doctor": [("doctor",), ("doctor", "--json")],
         "help": [("help",), ("help", "ls"), ("help", "\x1b[31m"), ("help", "exit-codes")],
     }
     made = {command: [Scene(words=words) for words in ways] for command, ways in found.items()}

@@ -23,6 +23,7 @@ NO_STORE: Final = {"convert", "demo", "embedder", "help", "init", "mcp", "token"
 READING: Final = {
     "about": ["about"],
     "backend": ["backend"],
+    "doctor": ["doctor"],
     "duplicates": ["duplicates"],
     "links": ["links", "{notes}/a.md"],
     "log": ["log", "walrus"],

@@ -186,9 +186,6 @@ def installation(
     # Without -P a folder called filestore, where the program happens to start, would be run.
     command = [found] if found else [sys.executable, "-P", "-m", "filestore"]
     words = [*command, "mcp", *given, *(["--write"] if write else [])]
-    folder = program.folders.get(sys.platform, program.folders[""])
-    usual = os.path.expanduser(folder.format(config=moved or "~/.config"))
-    own = os.environ.get(program.moved_by) or usual if program.moved_by else usual
     # Programs make the names of tools of it, in few signs.
     plain = re.sub(r"[^A-Za-z0-9]+", "-", next(iter(roots))).strip("-")
     is_named = len(roots) == 1 and plain
@@ -196,11 +193,38 @@ def installation(
     server = {**program.extra, "command": words[0], "args": words[1:]}
     return Installation(
         program=program.title,
-        file=absolute(os.path.expanduser(to)) if to else os.path.join(own, program.file),
+        file=absolute(os.path.expanduser(to)) if to else _file_of(program),
         key=program.key,
         name=name,
         server={**server, **({"env": {"XDG_CONFIG_HOME": moved}} if moved else {})},
     )
+
+
+def _file_of(program: Program) -> str:
+    """Its own configuration."""
+    folder = program.folders.get(sys.platform, program.folders[""])
+    config = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
+    usual = os.path.expanduser(folder.format(config=config))
+    own = os.environ.get(program.moved_by) or usual if program.moved_by else usual
+    return os.path.join(own, program.file)
+
+
+def commands_in(program: Program) -> list[str]:
+    """The programs that the entries of a configuration start for this server.
+
+    Raises:
+        ConfigurationUnreadableError: It is not of its form.
+    """
+    path = _file_of(program)
+    try:
+        data = _read(os.path.realpath(path))
+        listed = entries.parsed((data or b"").decode(), program.form).get(program.key)
+    except (UnfitEntryError, UnicodeDecodeError) as error:
+        reason = error.message if isinstance(error, UnfitEntryError) else "it is not UTF-8"
+        raise ConfigurationUnreadableError(f"{path} cannot be read: {reason}") from error
+    found = listed.items() if isinstance(listed, dict) else ()
+    servers = [one for name, one in found if name.startswith("filestore") and isinstance(one, dict)]
+    return [str(one.get("command", "")) for one in servers]
 
 
 def command_line(wanted: Installation) -> str:

@@ -148,6 +148,7 @@ def test_search_and_models(filled, says):
     says("Hooks", "git", "install")
     says("Toured", "demo", code=None)
     says("HelpText", "help", "ls")
+    says("Diagnosis", "doctor", code=None)
     says("Failure", "show", "nowhere.md", code=3)
 
 

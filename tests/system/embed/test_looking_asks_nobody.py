@@ -31,6 +31,7 @@ LOOKING: Final = {
     "reconstruct": ("reconstruct", "note.md"),
     "embedder list": ("embedder", "list"),
     "git status": ("git", "status"),
+    "doctor": ("doctor",),
     "sync that embeds nothing": ("sync", "--no-embed"),
 }
 

@@ -43,6 +43,7 @@ COMMANDS_TRIED = {
     "log": [["log", "words"]],
     "open": [["open", "{source}:1", "--print"], ["open", "{source}:1", "--chunk", "--print"]],
     "reconstruct": [["reconstruct", "stranger0"]],
+    "doctor": [["doctor"]],
     "duplicates": [["duplicates"]],
     "trust": [["trust", "--list"]],
     "export": [["export", "jsonl", "../out.jsonl"], ["export", "markdown", "../out"]],
