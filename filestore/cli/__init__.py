@@ -80,14 +80,22 @@ def _run(words: list[str], *, asks: bool) -> int:
         from filestore.cli import _help
 
         if text := _help.asked(words):
-            sys.stdout.write(text)
+            from filestore.cli import _pager
+
+            _pager.show(text, wanted=_pager.is_wanted(words))
             return 0
     from filestore.server import wire
 
     began = time.perf_counter()
     reply = wire.reply_to(words) if asks else None
     if reply is not None:
-        code = wire.write_reply(reply)
+        if "show" in words and sys.stdout.isatty():
+            from filestore.cli import _pager
+
+            with _pager.collected(wanted=_pager.is_wanted(words)):
+                code = wire.write_reply(reply)
+        else:
+            code = wire.write_reply(reply)
         if not _VERBOSE.isdisjoint(words[: words.index("--")] if "--" in words else words):
             sys.stderr.write(f"server: answered in {time.perf_counter() - began:.3f} s\n")
         return code

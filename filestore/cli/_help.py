@@ -27,7 +27,9 @@ _TELLING: Final = 20
 """Characters of a phrase that can do without its examples."""
 _TAKES_A_WORD: Final = ("--store", "--color")
 """Options of every command, and of none alone, that a word follows."""
-_OF_ALL: Final = "every command takes -q, -v, --color, --no-input, too: 'filestore help options'"
+_OF_ALL: Final = (
+    "every command takes -q, -v, --color, --no-input, --no-pager, too: 'filestore help options'"
+)
 _SHORT: Final = "-h"
 _WHOLE: Final = "--help"
 

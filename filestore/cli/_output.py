@@ -9,12 +9,14 @@ import textwrap
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import orjson
 
 from filestore.cli import EXIT_INTERRUPTED, _terminal
+from filestore.core.caller import other_caller
 from filestore.core.codes import CODES, SEVERITY_WORDS
 from filestore.core.errors import FilestoreError, RefusedError
 from filestore.core.findings import Finding, is_clean
@@ -482,6 +484,15 @@ def say(text: str) -> None:
     with contextlib.suppress(OSError):
         # Errors contain names of files.
         sys.stderr.write("\n".join(map(shown_path, text.split("\n"))) + "\n")
+
+
+def paged() -> AbstractContextManager[None]:
+    """Until the block ends keep what is printed, and show it through a pager where it is long."""
+    from filestore.cli import _pager
+
+    wishes = _terminal.wishes()
+    is_here = other_caller() is None
+    return _pager.collected(wanted=is_here and not (wishes.no_pager or wishes.no_input))
 
 
 def note(text: str) -> None:

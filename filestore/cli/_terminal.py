@@ -87,6 +87,8 @@ class Wishes(Struct, frozen=True, kw_only=True):
     """colours: on a terminal as its variables say, always, or never"""
     no_input: bool = False
     """ask nothing: what would be asked is refused, or goes on as in a pipe"""
+    no_pager: bool = False
+    """print what is longer than the screen as it is, without a pager"""
     fields: Annotated[dict[str, Any], Typed(inner=True)] = {}
     """The keys of the JSON that are wanted: see `_fields.Tree`; none: all."""
 

@@ -19,7 +19,7 @@ from filestore.server.operations import CommonOptions, argument, option
 
 if TYPE_CHECKING:
     from filestore.enrich.plan import EnrichPlan, EnrichReport, KeptFile
-    from filestore.ingest.add import AddPlan, AddReport
+    from filestore.ingest.add import AddPlan, AddReport, PlannedDocument
     from filestore.ingest.sources import Outcome
     from filestore.ingest.update import UpdatePlan, UpdateReport
 
@@ -122,15 +122,9 @@ def _show_cuts(options: Add) -> int:
             *options.paths, into=options.into, each=options.each, on_progress=on_progress
         )
     if not _context.printed_json(options, PlannedAdd(planned)):
-        for document in planned.documents:
-            chunks = _output.count(len(document.chunks), "chunk")
-            known = "" if document.is_read else ", as it was added"
-            _output.line(f"{shown_path(document.source)} ({chunks}{known})")
-            for number, chunk in enumerate(document.chunks, 1):
-                path = _output.one_line(" > ".join(chunk.headings)) or "no heading"
-                size = f"{_output.count(chunk.tokens, 'token')}{_output.pages(chunk.pages)}"
-                _output.line(f"    {number}  {path}, {size}")
-                _output.line(f"       {_output.one_line(chunk.words)}")
+        with _output.paged():
+            for document in planned.documents:
+                _cut(document)
         for one in planned.report.outcomes:
             _say_passed_over(one.resource or one.source, one.skipped, one.ignored, one.other)
         for path, found in planned.report.folders:
@@ -140,6 +134,17 @@ def _show_cuts(options: Add) -> int:
                 _output.say_error(f"failed {shown_path(failed.source)}", failed.error)
     codes = [one.error.exit_code for one in planned.report.failed if one.error is not None]
     return EXIT_PARTIAL if codes and planned.documents else max(codes, default=0)
+
+
+def _cut(document: "PlannedDocument") -> None:
+    chunks = _output.count(len(document.chunks), "chunk")
+    known = "" if document.is_read else ", as it was added"
+    _output.line(f"{shown_path(document.source)} ({chunks}{known})")
+    for number, chunk in enumerate(document.chunks, 1):
+        path = _output.one_line(" > ".join(chunk.headings)) or "no heading"
+        size = f"{_output.count(chunk.tokens, 'token')}{_output.pages(chunk.pages)}"
+        _output.line(f"    {number}  {path}, {size}")
+        _output.line(f"       {_output.one_line(chunk.words)}")
 
 
 def _say_partial(report: "AddReport") -> None:
@@ -256,7 +261,8 @@ def run_update(options: Update) -> int:
             report = options.answer(store, on_progress)
     if options.plan:
         if not _context.printed_json(options, PlannedUpdate(planned)):
-            _plan(planned)
+            with _output.paged():
+                _plan(planned)
         return 1 if planned.changes else 0
     return _tell_update(report, as_json=options.json)
 
@@ -447,7 +453,8 @@ def run_enrich(options: Enrich) -> int:
                 _output.write_json(plan.to_dict())
                 return 0
             if options.plan:
-                _plan_words(plan, _output.line)
+                with _output.paged():
+                    _plan_words(plan, _output.line)
                 return 0
             if plan.planned and not options.yes:
                 if options.json or not _terminal.can_ask():

@@ -140,9 +140,10 @@ def run_show(options: Show) -> int:
         shown = options.answer(store)
     if _context.printed_json(options, shown):
         return 0
-    _output.line(shown.body.rstrip("\n"))
-    if options.record:
-        _print_record(shown)
+    with _output.paged():
+        _output.line(shown.body.rstrip("\n"))
+        if options.record:
+            _print_record(shown)
     freshness = shown.record.get("freshness", "fresh" if shown.record["indexed"] else "not indexed")
     if freshness != "fresh":
         _output.say(f"{shown_path(shown.path)} is {freshness}")

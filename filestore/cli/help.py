@@ -38,7 +38,8 @@ def run_help(options: Help) -> int:
     if options.json:
         _output.write_json(HelpText(text).to_dict())
     else:
-        sys.stdout.write(text)
+        with _output.paged():
+            sys.stdout.write(text)
     return 0
 
 

@@ -266,8 +266,9 @@ def run_repair(options: Repair) -> int:
         if options.plan:
             planned = PlannedRepair(plan, plan.findings)
             if not _context.printed_json(options, planned):
-                _show(plan, _output.line)
-                _output.way_out(store.places, plan.findings)
+                with _output.paged():
+                    _show(plan, _output.line)
+                    _output.way_out(store.places, plan.findings)
             left = [one.finding for one in plan.left]
             return 1 if plan.steps or not is_clean(left, store.settings.accepted) else 0
         if plan.doable and not options.yes:

@@ -85,20 +85,27 @@ def start_program(command: Sequence[str], **how: Any) -> "subprocess.Popen[bytes
     return subprocess.Popen(_with_file(command), **how)
 
 
-def run_program(command: Sequence[str], **how: Any) -> "subprocess.CompletedProcess[bytes]":
+def run_program(
+    command: Sequence[str], *, variables: Mapping[str, str] | None = None, **how: Any
+) -> "subprocess.CompletedProcess[bytes]":
     r"""Run a person's program as `subprocess.run` does, in the environment that they had.
 
     Until it ends, Ctrl-C and Ctrl-\ are its own, as with git: an editor keeps what is not saved.
+
+    Args:
+        command: The program and its arguments.
+        variables: More of them than the person had.
+        how: Other arguments of `subprocess.run`.
 
     Raises:
         FileNotFoundError: There is no such program.
     """
     import subprocess
 
-    given: dict[str, str | None] = {**os.environ, **_replaced}
-    variables = {name: value for name, value in given.items() if value is not None}
+    given: dict[str, str | None] = {**os.environ, **_replaced, **(variables or {})}
+    had = {name: value for name, value in given.items() if value is not None}
     with _interrupts_left_to_it():
-        return subprocess.run(_with_file(command), env=variables, check=False, **how)
+        return subprocess.run(_with_file(command), env=had, check=False, **how)
 
 
 @contextlib.contextmanager
