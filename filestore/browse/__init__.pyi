@@ -64,6 +64,7 @@ from filestore.repair.request import SideChoice as SideChoice
 from filestore.repair.request import Sides as Sides
 from filestore.repair.request import hunk_texts as hunk_texts
 from filestore.repair.request import hunks_choice as hunks_choice
+from filestore.search import as_begun as as_begun
 from filestore.sidecar.refusals import useless_error as useless_error
 from filestore.store.inspected import InspectedStore as InspectedStore
 from filestore.verify.paths import TooManyPathsError as TooManyPathsError

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from msgspec import Struct
 
 from filestore.chunking.blocks import is_headed
+from filestore.core.schema import JsonObject
 from filestore.extract.markdown_read import DEFINITION, without_brackets
 
 if TYPE_CHECKING:
@@ -34,24 +35,31 @@ _WHOLE: Final = frozenset(
 """Tokens that hold the words of their lines."""
 
 
-class Run(Struct, frozen=True):
+class Run(JsonObject, Struct, frozen=True):
     """Words of one look."""
 
+    SPARSE = "target style"
+
     text: str
+    """As they are read."""
     line: int
     """In which they begin, from 1."""
     target: str = ""
     """Where they lead, as it is written; of a note ``[[name]]``. "" for nowhere."""
     style: Style = ""
+    """`strong`, `emphasis`, `code` or `struck`; "" for plain words."""
 
 
 Words = tuple[Run, ...]
 
 
-class Block(Struct, frozen=True, kw_only=True):
+class Block(JsonObject, Struct, frozen=True, kw_only=True):
     """A paragraph, a heading, a listing, a table, or a rule."""
 
+    SPARSE = "lines rows level marks"
+
     kind: Kind
+    """`prose`, `heading`, `code`, `table` or `rule`."""
     line: int
     """The first one of the text, from 1."""
     lines: tuple[Words, ...] = ()

@@ -86,6 +86,8 @@ class Contents(FromIndex, frozen=True, kw_only=True):
     """Folders and documents that are not given."""
     next: str
     """The last entry, behind which the next page begins; empty where none is left."""
+    generation: int = 0
+    """Of the index."""
     languages: tuple[str, ...] = ()
     """Of the texts of the store, the one of most first; empty for a folder."""
 
@@ -125,7 +127,8 @@ def contents(parts: Parts, catalog: Catalog, wanted: Wanted) -> Contents:
     if not names and folder:
         raise _unknown(wanted.folder, known, is_glob=is_glob)
     is_overview = not (wanted.recent or is_glob or wanted.after)
-    dates = _dates(parts, catalog, known) if wanted.recent or is_overview else {}
+    among = {name: known[name] for name in names}
+    dates = _dates(parts, catalog, among) if wanted.recent or is_overview else {}
     entries = [(name, 0) for name in names]
     if wanted.recent:
         entries = [(name, 0) for name in _newest(wanted.recent, names, dates)]
@@ -159,6 +162,7 @@ def contents(parts: Parts, catalog: Catalog, wanted: Wanted) -> Contents:
         ),
         left=len(rest) - len(page),
         next=page[-1][0] if len(page) < len(rest) else "",
+        generation=catalog.generation,
         languages=() if wanted.folder else fulltext_file.languages(parts.places, catalog),
     )
 

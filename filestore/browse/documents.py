@@ -5,6 +5,7 @@ reported as edited. What is given of a document is bounded by characters, the pa
 asked for is always there, and how many parts are left out is reported.
 """
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from filestore.browse.blocks import Block, heading_line, read_blocks
 from filestore.browse.file import (
     ChunkFile,
     ChunkFiles,
@@ -30,6 +32,7 @@ from filestore.browse.named import (
     rows_of,
 )
 from filestore.browse.rows import read
+from filestore.browse.spans import NoLineError, Range
 from filestore.catalog import Catalog, FileRow, decode_path, queries
 from filestore.chunking import Section
 from filestore.chunks import chunk_file, kept
@@ -174,9 +177,11 @@ def present(
         reason = now[1].strerror or str(now[1])
         raise UnknownPathError(f"cannot show {path}: {reason}", remedy=LIST)
     data = now.data
-    parts.layout.settle(now)
     before = read(catalog, row.id) if row is not None and row.state == INDEXED else None
     is_fresh = row is not None and now.file_hash == row.file_hash
+    if not is_fresh:
+        # Cutting it costs more than all else; as it was indexed it is cut already.
+        parts.layout.settle(now)
     if row is not None and is_fresh and before is None:
         # It was read as it is, and that failed: reading it again is no help.
         detail = why_excluded(row.state, row.detail)
@@ -198,7 +203,7 @@ def present(
 class DocumentPart(JsonObject, Struct, frozen=True, kw_only=True):
     """A chunk of the document, or a section of one in place."""
 
-    SPARSE = "problem"
+    SPARSE = "problem blocks"
 
     path: StorePath
     """Its chunk file; in place the document."""
@@ -217,10 +222,14 @@ class DocumentPart(JsonObject, Struct, frozen=True, kw_only=True):
     """As it is on disk."""
     problem: str | None = None
     """Why there is no text; None where there is."""
+    blocks: tuple[Block, ...] = ()
+    """The text as it is read, where that was asked for and the document is running text."""
 
 
 class WholeDocument(FromIndex, frozen=True, kw_only=True):
     """A document, as much of it as is given at once."""
+
+    SPARSE = "line"
 
     path: StorePath
     """As hits name it: the original, or the file of the tree."""
@@ -244,9 +253,11 @@ class WholeDocument(FromIndex, frozen=True, kw_only=True):
     """How many there are."""
     at: int
     """The number of the one that was asked for."""
+    line: int = 0
+    """Of the heading that was named, as blocks count lines; left out where there is none."""
 
 
-class AskedParts(Struct, frozen=True, kw_only=True):
+class AskedParts(Struct, frozen=True):
     """Which of its parts are given; around the one that was asked for unless `first` is given."""
 
     line: int
@@ -255,6 +266,10 @@ class AskedParts(Struct, frozen=True, kw_only=True):
     """Begin with the part of this number instead."""
     most: int
     """At most this many characters, but one part at least."""
+    heading: str = ""
+    """Whose part is asked for; "" for none. Of a document without it the beginning is."""
+    rendered: bool = False
+    """Whether each part has its blocks."""
 
 
 def whole(parts: Parts, catalog: Catalog, name: str, wanted: AskedParts) -> WholeDocument:
@@ -269,7 +284,13 @@ def whole(parts: Parts, catalog: Catalog, name: str, wanted: AskedParts) -> Whol
     Raises:
         UnknownPathError, NoLineError: There is none, or no such place in it.
     """
-    found = files_named(parts.places, catalog, name)
+    try:
+        place = Range(unit="section", heading=wanted.heading) if wanted.heading else None
+        found = files_named(parts.places, catalog, name, place)
+    except NoLineError:
+        if not wanted.heading:
+            raise
+        found = files_named(parts.places, catalog, name)
     row = found.rows[0]
     if row.kind == DOCUMENT:
         return _document(parts, catalog, row, found.part, wanted)
@@ -310,6 +331,8 @@ def _document(
     from filestore.search.answer import stem
 
     given, begin = _window(part, len(sections), at, wanted)
+    if wanted.rendered and is_prose(path):
+        given = _rendered(chunk.body, sections[begin : begin + len(given)], given)
     return WholeDocument(
         path=path,
         title=chunk.headings[0] if chunk.headings else stem(path),
@@ -322,7 +345,25 @@ def _document(
         first=begin,
         total=len(sections),
         at=at,
+        line=_line_of(wanted.heading, given[max(at - begin, 0) :]),
     )
+
+
+def _rendered(
+    body: str, sections: Sequence[Section], given: Sequence[DocumentPart]
+) -> tuple[DocumentPart, ...]:
+    """Sections with their blocks, read as one text: a listing may go on in the next section."""
+    start, first = sections[0].start, sections[0].line or 1
+    lines = [first + body.count("\n", start, one.start) for one in sections]
+    blocks: list[list[Block]] = [[] for _ in sections]
+    for block in read_blocks(body[start : sections[-1].end], first=first):
+        blocks[max(bisect_right(lines, block.line) - 1, 0)].append(block)
+    return tuple(replace(part, blocks=tuple(own)) for part, own in zip(given, blocks, strict=True))
+
+
+def _line_of(heading: str, given: Sequence[DocumentPart]) -> int:
+    blocks = (block for part in given for block in part.blocks)
+    return heading_line(blocks, heading) if heading else 0
 
 
 def _of_chunks(
@@ -358,6 +399,10 @@ def _of_chunks(
     from filestore.search.answer import stem
 
     path = StorePath(source) if source else tree.store_path(row.path)
+    if wanted.rendered and is_prose(path):
+        given = tuple(
+            replace(one, blocks=tuple(read_blocks(one.text, first=one.line or 1))) for one in given
+        )
     metadata = document_metadata(catalog, row.resource, recorded)
     own = queries.titles_of_files(catalog, [row.id]).get(row.id)
     return WholeDocument(
@@ -372,6 +417,7 @@ def _of_chunks(
         first=begin,
         total=len(rows),
         at=at,
+        line=_line_of(wanted.heading, given[max(at - begin, 0) :]),
     )
 
 

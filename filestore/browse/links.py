@@ -163,7 +163,7 @@ def followed(parts: Parts, path: str, written: str) -> tuple[StorePath, str]:
             target = names_called(catalog, frozenset([link_key(link)])).resolve(link, note)
             if target is not None:
                 return tree.store_path(target), heading
-            raise _nowhere(parts, written_path(link, note), written)
+            raise _nowhere(parts, catalog, written_path(link, note), written)
         row = catalog.files([note]).get(note)
         own = target_of(note, named) if row is not None and not is_wiki else None
         if own is not None and own in catalog.files([own]):
@@ -190,8 +190,9 @@ def followed(parts: Parts, path: str, written: str) -> tuple[StorePath, str]:
     raise NoTargetError(f"{written} leads to nothing in this store")
 
 
-def _nowhere(parts: Parts, path: str, written: str) -> NoTargetError:
-    if path and os.path.lexists(os.path.join(parts.places.chunked, path)):
+def _nowhere(parts: Parts, catalog: Catalog, path: ChunkPath, written: str) -> NoTargetError:
+    is_there = path and os.path.lexists(os.path.join(parts.places.chunked, path))
+    if is_there and not catalog.closes(path):
         return NoTargetError(f"{written} is there, but is no document of the store")
     return NoTargetError(f"{written} leads to nothing in this store")
 

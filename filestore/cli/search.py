@@ -16,7 +16,7 @@ from filestore.core.caller import absolute, working_folder
 from filestore.core.errors import UsageError
 from filestore.core.safe_text import shown_path, timestamp
 from filestore.server import searching
-from filestore.server.operations import option
+from filestore.server.operations import Request, option
 
 if TYPE_CHECKING:
     from filestore.search.answer import Answer, Hit
@@ -81,7 +81,7 @@ _TEMPLATE: Final = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|\\[nt\\]|[{}]")
 _WRITTEN: Final = {"{{": "{", "}}": "}", r"\n": "\n", r"\t": "\t", r"\\": "\\"}
 
 
-class Search(searching.Search, frozen=True, kw_only=True):
+class Search(Request, searching.SearchOptions, frozen=True, kw_only=True):
     """What the command takes."""
 
     store: Annotated[Sequence[str], option("DIR", local=True)] = ()
@@ -157,7 +157,7 @@ def _answer(opened: "AbstractContextManager[Store]", options: Search) -> "Answer
         else store.at(options.at, embed=options.embed, on_progress=on_progress) as asked,
     ):
         with _output.timed("search"):
-            found: Answer = options.answer(asked)
+            found: Answer = asked.search(options)
         return found
 
 

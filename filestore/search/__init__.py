@@ -3,6 +3,7 @@
 One rule: a query that makes no sense cannot be made, so one that was made is not checked again.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Final, Literal
 
@@ -21,6 +22,15 @@ Sort = Literal["relevance", "date"]
 SORTS: Final[tuple[Sort, ...]] = ("relevance", "date")
 Extra = Literal["questions", "summaries", "copies", "cut"]
 MOST_REWRITES: Final = 20
+_SIGNS: Final = re.compile(r"[^\w\s]")
+_LEAST_BEGUN: Final = 3
+"""Fewer letters of a word begin too many."""
+
+
+def as_begun(query: str) -> str:
+    """A query that is still typed: its last word may go on."""
+    is_word = query[-1:].isalnum() and len(query.split()[-1]) >= _LEAST_BEGUN
+    return f"{query}*" if is_word and not _SIGNS.search(query) else query
 
 
 class Query(Struct, frozen=True, kw_only=True):

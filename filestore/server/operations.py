@@ -507,14 +507,6 @@ OPERATIONS: Final = (
         "document",
         command=False,
     ),
-    Operation(
-        "map",
-        "lay the passages of the store out in a plane, similar ones close together",
-        "VectorMap",
-        "map",
-        command=False,
-        slow=True,
-    ),
     Operation("open", "open a search hit in your editor, at its line"),
     Operation(
         "evaluate",

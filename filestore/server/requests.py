@@ -4,7 +4,7 @@ The command of the same name takes these options too, with some of its own.
 """
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Self
 
 import orjson
 from msgspec import Meta
@@ -27,6 +27,8 @@ from filestore.server.operations import (
 
 if TYPE_CHECKING:
     from filestore.store import Store
+_MOST_RENDERED: Final = 50_000
+"""Characters of a document that are read as Markdown for one answer."""
 Name = Annotated[str, Meta(max_length=255)]
 Passage = Annotated[str, Meta(max_length=1_000_000)]
 
@@ -83,21 +85,15 @@ class Document(Request, ReadingOptions, frozen=True, kw_only=True):
     """of a document in place"""
     first: Annotated[int, Meta(ge=0, le=10**9)] | None = None
     """begin with the part of this number, not around the one named"""
+    link: Text = ""
+    """a link in the file, as it is written: what it leads to is given"""
+    rendered: bool = False
+    """give each part's blocks, at most 50,000 characters at once"""
 
     def answer(self, store: "Store") -> Any:
         """Its parts."""
-        return store.document(self.path, line=self.line, first=self.first)
-
-
-class Map(Request, ReadingOptions, frozen=True, kw_only=True):
-    """The texts in a plane."""
-
-    most: Annotated[int, Meta(ge=1, le=20_000)] = 2_000
-    """points"""
-
-    def answer(self, store: "Store") -> Any:
-        """The points."""
-        return store.vector_map(most=self.most)
+        more: Any = {"rendered": True, "most": _MOST_RENDERED} if self.rendered else {}
+        return store.document(self.path, line=self.line, first=self.first, link=self.link, **more)
 
 
 class Ls(Request, ReadingOptions, frozen=True, kw_only=True):

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Required, TypedDict
 
 from msgspec import Meta, field
+from msgspec.structs import replace
 
 from filestore.config.settings import Which
-from filestore.search import Extra, Query
+from filestore.search import Extra, Query, as_begun
 from filestore.server.operations import (
     LONGEST_QUERY,
     Count,
@@ -19,7 +20,7 @@ from filestore.server.operations import (
 )
 
 if TYPE_CHECKING:
-    from filestore.search.evaluate import Searching
+    from filestore.store import Store
 
 
 class Condition(TypedDict, total=False):
@@ -35,8 +36,8 @@ Conditions = Annotated[Where | Annotated[list[Condition], Meta(max_length=100)],
 _Date = Annotated[str, Meta(max_length=100)]
 
 
-class Search(Request, Query, frozen=True, kw_only=True):
-    """A query, and how much of one a client may give."""
+class SearchOptions(Query, frozen=True, kw_only=True):
+    """A query as it is given, and how much of one."""
 
     text: Annotated[str, Meta(max_length=LONGEST_QUERY), argument("QUERY", joined=True)] = field(
         name="query", default=""
@@ -59,6 +60,16 @@ class Search(Request, Query, frozen=True, kw_only=True):
     model: Annotated[Which, option(inner=True)] = "own"
     without: Annotated[Sequence[Extra], option(inner=True)] = ()
 
-    def answer(self, store: "Searching") -> Any:
+
+class Search(Request, SearchOptions, frozen=True, kw_only=True):
+    """A query of a client, which may ask while it is typed."""
+
+    begun: bool = False
+    """the query is still typed: its last word may go on, and no service reads it"""
+
+    def answer(self, store: "Store") -> Any:
         """The hits."""
-        return store.search(self)
+        if not self.begun:
+            return store.search(self)
+        mode = "keyword" if store.model.reaches else self.mode
+        return store.search(replace(self, text=as_begun(self.text), mode=mode))

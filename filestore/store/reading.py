@@ -547,20 +547,26 @@ class ReadableStore(AnsweringStore):
         line: int = 0,
         first: int | None = None,
         most: int = 1_000_000,
+        link: str = "",
+        rendered: bool = False,
     ) -> "WholeDocument":
         """The whole document that a file is, or was made from, part by part; see `documents.whole`.
 
         Args:
             path: A chunk file or a document.
-            line: Of a document in place: the one whose part must be there.
+            line: Of a document in place, whose part must be there.
             first: Begin with the part of this number, from 0.
             most: Characters, at most, but one part at least.
+            link: A link in it as it is written, such as ``[[a#Costs]]``, which is followed.
+            rendered: Whether each part has its blocks.
         """
-        from filestore.browse import documents
+        from filestore.browse import documents, links
 
-        wanted = documents.AskedParts(line=line, first=first, most=most)
+        name = os.fsdecode(path)
+        name, heading = links.followed(self._parts, name, link) if link else (name, "")
+        wanted = documents.AskedParts(line, first, most, heading, rendered)
         with self._parts.reading() as catalog:
-            return documents.whole(self._parts, catalog, os.fsdecode(path), wanted)
+            return documents.whole(self._parts, catalog, name, wanted)
 
     @from_index
     def vector_map(self, *, most: int = 2_000) -> "VectorMap":
@@ -573,8 +579,7 @@ class ReadableStore(AnsweringStore):
         """The document that a hit leads to, relative to the root, with line or page.
 
         Args:
-            hit: ``PATH``, ``PATH:LINE``, or a line that a search printed; the path relative to the
-                working folder, to the root or to `chunked/`.
+            hit: PATH, PATH:LINE or a line of a search; from here, from the root or from `chunked/`.
             chunk: Whether a chunk file is located itself, not its document.
 
         Raises:

@@ -24,8 +24,7 @@ import measure
 import screen
 from measure import Row
 
-from filestore.browse import InspectedStore, NameFilter
-from tui.formatting.search import as_begun
+from filestore.browse import InspectedStore, NameFilter, as_begun
 
 PAINT_S, PAINT_OVER_S = 0.5, 0.3
 KEY_S, PREVIEW_S, LAG_MS = 0.05, 0.12, 50.0

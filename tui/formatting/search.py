@@ -33,9 +33,6 @@ _MOST_PASSAGE: Final = 200
 _BEFORE: Final = 12
 """Characters of a passage before the first of its words."""
 _BLANKS: Final = re.compile(r"\s+")
-_SIGNS: Final = re.compile(r"[^\w\s]")
-_LEAST_BEGUN: Final = 3
-"""Fewer letters of a word begin too many."""
 _FRESHNESS: Final[dict[str, tuple[str, Role]]] = {
     "outdated": ("its original changed or went", "warning"),
     "edited": ("edited since it was indexed", "warning"),
@@ -97,12 +94,6 @@ def other_mode(text: str) -> str:
         return ""
     asked, mode = parse_query(text, MODES[0])
     return next(prefix for prefix, name in _PREFIXES.items() if name == next_mode(mode)) + asked
-
-
-def as_begun(query: str) -> str:
-    """A query whose last word may go on."""
-    is_word = query[-1:].isalnum() and len(query.split()[-1]) >= _LEAST_BEGUN
-    return f"{query}*" if is_word and not _SIGNS.search(query) else query
 
 
 def mode_lines(mode: str, *, is_typed: bool = False) -> list[Line]:

@@ -37,6 +37,8 @@ _QUOTED: Final = re.compile(r'\A"(?:[^"\\]|\\.)*"(?=\Z|[:#]|\s)')
 """A name as `shown_name` writes one that has blanks in it."""
 _MOST: Final = {"show": 9_000, "list": 3_400}
 """Characters of what a tool gives of a store at once; agents ask on for the rest."""
+_FOR_OTHERS: Final = frozenset(["most", "begun"])
+"""Fields that no agent need give."""
 _DESTROYING: Final = frozenset(["edit", "move"])
 """Tools that remove text; the others add, or repair what can be derived again."""
 
@@ -56,9 +58,10 @@ def offered(stores: "Stores", caller: "Caller") -> list[types.Tool]:
             open_world_hint=False,
         )
         schema = dict(operation.schema)
-        if operation.name in _MOST:
-            properties = schema["properties"]
-            schema["properties"] = {key: properties[key] for key in properties if key != "most"}
+        properties = schema["properties"]
+        schema["properties"] = {
+            key: properties[key] for key in properties if key not in _FOR_OTHERS
+        }
         if len(stores) > 1:
             which: dict[str, Any] = {"enum": stores.names, "description": "which store"}
             if operation.name == "search":

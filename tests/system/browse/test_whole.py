@@ -137,3 +137,55 @@ def test_a_map_says_what_it_leaves_out(tmp_path: Path) -> None:
         points = every.to_dict()["points"]
         assert {point["resource"] for point in points} == {"guide.md"}
         assert {point["title"] for point in points} >= {f"Part {number}" for number in range(1, 13)}
+
+
+LINKED = (
+    "# Linked\n\nSee **the** [other](notes/other.md#two), [[other]] and `code`.\n\n"
+    "```\n" + "a line of code\n" * 200 + "```\n\n> - Said [here](https://example.org).\n"
+)
+OTHER = "---\ntags: [a]\n---\n# Other\n\nBefore.\n\n## Two\n\nAfter.\n"
+
+
+@pytest.mark.parametrize("layout", ["tree", "in-place"])
+def test_a_document_is_given_as_it_is_read(tmp_path: Path, layout: str) -> None:
+    """In blocks that know their lines and targets, also where a listing is cut in parts."""
+    folder = tmp_path / "kb"
+    documents = folder if layout == "in-place" else tmp_path
+    (documents / "notes").mkdir(parents=True)
+    (documents / "linked.md").write_text(LINKED)
+    (documents / "notes" / "other.md").write_text(OTHER)
+    (documents / "rows.py").write_text("# Not a heading\nprint()\n" * 9)
+    with filestore.create(folder, layout=layout, embedder="builtin") as store:
+        if layout == "in-place":
+            store.sync()
+        else:
+            store.add(*(documents / name for name in ("linked.md", "notes", "rows.py")))
+        path = store.search("other", source=["linked.md"], k=1).hits[0].document
+        assert not any(part.blocks for part in store.document(path).parts)
+        found = store.document(path, rendered=True)
+        blocks = [block for part in found.parts for block in part.blocks]
+        assert {block.kind for block in blocks} == {"heading", "prose", "code"}
+        if layout == "in-place":
+            # As one text: the listing goes on in the next part, and is still one.
+            assert found.total > 1
+            assert sum(block.kind == "code" for block in blocks) == 1
+        words = [run for block in blocks for line in block.lines for run in line]
+        assert ("the", "strong") in [(run.text, run.style) for run in words]
+        lines = LINKED.split("\n")
+        # A chunk file repeats the fence that it is in.
+        first = [run for block in found.parts[0].blocks for line in block.lines for run in line]
+        counted = [run for run in (words if layout == "in-place" else first) if run.text.strip()]
+        assert all(run.text.strip() in lines[run.line - 1] for run in counted)
+        targets = [run.target for run in words if run.target]
+        assert targets == ["notes/other.md#two", "[[other]]", "https://example.org"]
+        holder = found.parts[0].path
+        for link, line in (("notes/other.md#two", 8), ("[[other#Two]]", 8), ("[[other]]", 0)):
+            led = store.document(holder, link=link, rendered=True)
+            assert led.path.endswith("notes/other.md")
+            assert led.line == line
+        assert store.document(holder, link="[[other#None]]", rendered=True).line == 0
+        for link in ("https://example.org", "none.md", "../../etc/passwd", "javascript:alert(1)"):
+            with pytest.raises(FilestoreError):
+                store.document(holder, link=link)
+        code = store.search("print", source=["rows.py"], k=1).hits[0].document
+        assert not any(part.blocks for part in store.document(code, rendered=True).parts)

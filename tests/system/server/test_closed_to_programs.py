@@ -225,6 +225,26 @@ def test_a_closed_document_is_as_one_that_is_not_there(place: Path) -> None:
                 assert said == as_missing.replace(missing, "PATH"), (name, path)
 
 
+def test_a_link_to_a_closed_document_leads_nowhere(place: Path) -> None:
+    """However it is written; to an open one it is followed."""
+    with Stores.open([str(place)], Access()) as stores:
+        store = stores.named(None)
+        (hit, *_) = _ask(store, ROUTES["search"], {"query": "gate opens at six"}, AGENT)["hits"]
+
+        def lead(link: str) -> Any:
+            given = {"path": hit["path"], "link": link, "rendered": True}
+            return _ask(store, ROUTES["document"], given, AGENT)
+
+        assert "bell" in json.dumps(lead("tower.md")) or "bell" in json.dumps(lead("[[tower]]"))
+        for path in paths_in(place):
+            name = os.path.basename(path)
+            for link in (f"[[{name}]]", f"[[{path}]]", f"[[{name[:-3]}]]", path, f"/{path}"):
+                for mark in traces(link):
+                    missing = link.replace(mark, "qqqqq")
+                    found, none = json.dumps(lead(link)), json.dumps(lead(missing))
+                    assert found.replace(link, "LINK") == none.replace(missing, "LINK")
+
+
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_numbers_are_those_of_a_store_without_them(layout: str, tmp_path: Path) -> None:
     """A count says how many there are."""
@@ -233,7 +253,7 @@ def test_numbers_are_those_of_a_store_without_them(layout: str, tmp_path: Path) 
     whole = made(tmp_path / "a" / "kb", layout, OPEN | CLOSED)
     without = made(tmp_path / "b" / "kb", layout, OPEN)
     asked: list[tuple[str, dict[str, Any]]] = [
-        *(("about", {}), ("status", {}), ("ls", {}), ("map", {}), ("search", {"query": "gate"})),
+        *(("about", {}), ("status", {}), ("ls", {}), ("list", {}), ("search", {"query": "gate"})),
         ("verify", {"level": "full"}),
     ]
     numbers = []
@@ -249,7 +269,7 @@ def test_numbers_are_those_of_a_store_without_them(layout: str, tmp_path: Path) 
                 found["status"]["index"],
                 found["verify"]["checked"],
                 len(found["ls"]["items"]),
-                found["map"]["total"],
+                found["list"]["documents"],
                 len(found["search"]["hits"]),
             )
         )

@@ -186,7 +186,6 @@ def test_who_asks_nothing_is_told(stores: Stores) -> None:
 def test_whole_numbers_are_those_of_json(stores: Stores) -> None:
     """Which has one kind of number: some programs write 1.0 for 1."""
     assert len(ask(stores, "search", query="rent gas", k=1.0)["hits"]) == 1
-    assert ask(stores, "map", most=2.0)["points"]
     whole = ask(stores, "document", path="chunked/notes/rent.md", line=0.0, first=0.0)
     assert whole["first"] == 0
     for wrong in (1.5, True, "1.5"):

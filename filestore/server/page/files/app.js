@@ -3,10 +3,9 @@
 import { Refused, ask, chooseStore, events, generation, keepToken, store, storeNames, takeToken, token } from "./api.js";
 import { read } from "./address.js";
 import { changesView } from "./changes.js";
-import { cameFrom, documentView, leave, step } from "./document.js";
+import { cameFrom, documentView, leave, step, toggle } from "./document.js";
 import { el, problem, say, show } from "./dom.js";
-import { mapView } from "./map.js";
-import { forget, resourceView, searchView, similarView, submit } from "./search.js";
+import { forget, searchView, similarView, submit, typed } from "./search.js";
 import { statusView } from "./status.js";
 
 const $ = (id) => document.getElementById(id);
@@ -19,17 +18,15 @@ let before = "";
 let ready = false;
 
 const VIEWS = {
-  search: (values, signal, returning) => searchView(values, signal, returning),
+  search: searchView,
   similar: similarView,
-  resource: resourceView,
   document: documentView,
   status: (_, signal) => statusView(signal),
   changes: (_, signal) => changesView(signal),
-  map: (_, signal) => mapView(signal),
 };
 
 /** Show what the address says; what was being asked for another one is given up. */
-async function route() {
+async function route(isTyping = false) {
   running.abort();
   running = new AbortController();
   const { signal } = running;
@@ -38,18 +35,19 @@ async function route() {
   const returning = before === "document" && (page === "search" || page === "similar");
   before = page;
   if (page === "search" || page === "similar") cameFrom(location.hash);
-  for (const name of ["search", "status", "changes", "map"]) {
+  for (const name of ["status", "changes"]) {
     if (page === name) $(`to-${name}`).setAttribute("aria-current", "page");
     else $(`to-${name}`).removeAttribute("aria-current");
   }
-  $("main").setAttribute("aria-busy", "true");
+  if (!isTyping) $("main").setAttribute("aria-busy", "true");
+  delete $("main").dataset.query;
   try {
-    await view(values, signal, returning);
+    await view(values, signal, returning, isTyping);
   } catch (error) {
     if (error.name === "AbortError" || signal.aborted) return;
     if (error instanceof Refused && error.status === 401) return tokenView(true);
     if (!(error instanceof Refused)) console.error(error);
-    show("Error", el("h1", {}, "This did not work"), problem(error, route),
+    show("Error", el("h1", {}, "This did not work"), problem(error, () => route()),
       page === "search" && !values.has("q") ? null : el("p", {}, el("a", { href: "#/" }, "What is here")));
   }
   if (!signal.aborted) $("main").removeAttribute("aria-busy");
@@ -74,8 +72,10 @@ function tokenView(refused = false) {
         start();
       },
     },
-    el("p", { id: "token-help" }, "The server printed an address with a token when it started. "
-      + "It is kept until this tab is closed, and sent to this server alone."),
+    el("p", { id: "token-help" }, el("code", {}, "filestore serve"), " printed an address that has the token: open that. ",
+      "Where its output is no terminal, it named the file that has it, which is usually ",
+      el("code", {}, "~/.config/filestore/server-token"), "; a token of your own is the one in ", el("code", {}, "FILESTORE_TOKEN"), "."),
+    el("p", {}, "This tab keeps the token until it is closed, and sends it to this server alone."),
     el("label", { for: "token" }, "Token"), input, el("button", { type: "submit" }, "Open")));
   $("main").removeAttribute("aria-busy");
   input.focus();
@@ -147,7 +147,8 @@ async function seen() {
   listen();
   const before = generation();
   try {
-    await ask("about", { depth: 1 });
+    // The cheapest question: a page of names that ends with the first.
+    await ask("list", { after: "/", most: 1 });
   } catch {
     return undefined;
   }
@@ -171,6 +172,32 @@ function reload() {
   $("main").focus();
 }
 
+// What is typed
+
+const SETTLED_MS = 500;
+let isAnswering = false;
+let hasMore = false;
+let settling = 0;
+
+/** Answer what is typed so far: one answer at a time, the next is of what is typed by then. */
+async function type() {
+  if (!ready || !typed($("query").value)) return;
+  clearTimeout(settling);
+  hasMore = true;
+  if (isAnswering) return;
+  isAnswering = true;
+  while (hasMore) {
+    hasMore = false;
+    await route(true);
+  }
+  isAnswering = false;
+  // Once nothing more comes the filters count over more than the first hits.
+  const answered = location.hash;
+  settling = setTimeout(() => {
+    if (location.hash === answered && read().values.has("begun")) route();
+  }, SETTLED_MS);
+}
+
 // Keys
 
 const isTyped = (target) => target.matches("input:not([type=checkbox]), textarea, select, [contenteditable]");
@@ -191,7 +218,7 @@ function pressed(event) {
   if (isTyped(event.target)) return undefined;
   if (event.key === "ArrowDown" || event.key === "ArrowUp") {
     // Elsewhere they scroll.
-    if (event.target.matches("a.open")) walk(event, event.key === "ArrowDown" ? 1 : -1);
+    if (event.target.matches(WALKED)) walk(event, event.key === "ArrowDown" ? 1 : -1);
     return undefined;
   }
   if (!singleKeys()) return undefined;
@@ -202,6 +229,7 @@ function pressed(event) {
     k: () => walk(event, -1),
     n: page === "document" ? () => step(1) : null,
     p: page === "document" ? () => step(-1) : null,
+    s: page === "document" ? toggle : null,
   }[event.key];
   if (act) {
     event.preventDefault();
@@ -211,20 +239,23 @@ function pressed(event) {
 }
 
 function escaped(event, page) {
-  if (page === "document" || page === "similar" || page === "resource") {
+  if (page === "document" || page === "similar") {
     event.preventDefault();
     leave();
   } else if (event.target === $("query")) {
     event.preventDefault();
-    (document.querySelector("a.open") || $("main")).focus();
+    (document.querySelector(WALKED) || $("main")).focus();
   } else {
     $("query").focus();
     $("query").select();
   }
 }
 
+/** Results, and the lines of the tree. */
+const WALKED = "a.open, .walked";
+
 function walk(event, by) {
-  const all = [...document.querySelectorAll("a.open")];
+  const all = [...document.querySelectorAll(WALKED)].filter((one) => one.checkVisibility());
   if (!all.length) return;
   event.preventDefault();
   const at = all.indexOf(document.activeElement);
@@ -237,6 +268,7 @@ function prepare() {
     event.preventDefault();
     if (ready) submit();
   });
+  $("query").addEventListener("input", type);
   $("skip").addEventListener("click", (event) => {
     event.preventDefault();
     $("main").focus();

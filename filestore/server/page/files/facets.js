@@ -1,89 +1,102 @@
-// What hits have in common, counted, and the filters that a choice of it becomes.
+// Filters of a search: folder, tag and type of document, each with how many of the hits it leaves.
 //
-// A choice is a new search, so that what was beyond the first hits is found, too; how fresh a file
-// is no search can filter by: that narrows the hits that are there. What is counted is every hit of
-// the answer, of which only the first are shown, and whether there may be more is said.
+// A choice is a new search, so that what was beyond the first hits is found, too. What is counted is
+// every hit of the answer, of which only the first are shown, and whether there may be more is said.
 
 import { read } from "./address.js";
-import { el, many, named, number, shown } from "./dom.js";
+import { el, many, named, number } from "./dom.js";
 
 const VALUES = 8;
-const KEYS = 8;
 const LONGEST = 80;
+const MODES = { hybrid: "words and meaning", keyword: "words", vector: "meaning" };
+/** The values of an address that narrow a search, with what they are called. */
+const GROUPS = { in: "Folder", tag: "Tag", type: "Type" };
 
-const FRESH = { fresh: "as indexed", outdated: "outdated", edited: "edited", gone: "gone" };
-
-/** The filters of an address. */
+/** The filters of an address, as a search takes them. */
 export function filtersOf(values) {
-  // Without what every object has: a key may be called "constructor".
-  const where = Object.create(null);
-  for (const one of values.getAll("where")) {
-    const [key, value] = pair(one);
-    if (key === null) continue;
-    where[key] = key in where ? [...where[key], value] : [value];
-  }
-  const kinds = values.getAll("kind").filter((one) => one === "chunk" || one === "summary");
-  // Of a document and a folder both must hold, of several patterns one: the folder narrows here.
-  const documents = values.getAll("source");
-  const sources = documents.length ? documents : values.getAll("folder");
-  return { where, source: sources.map(exactly), kind: kinds };
+  const tags = values.getAll("tag");
+  return {
+    in: values.getAll("in").slice(0, 1),
+    where: tags.length ? { tags } : {},
+    source: values.getAll("type").map(globOf),
+  };
 }
 
-/** The folder that is one resource, which a hit's document lies in; null for any other. */
-function folderOf({ source, resource }) {
-  if (!source || !resource) return null;
-  const at = `/${source}`.indexOf(`/${resource}/`);
-  return at < 0 ? null : source.slice(0, at + resource.length);
+/** The glob of all files of a type, however its name is written; of none, one that no file has. */
+function globOf(type) {
+  const signs = Array.from(type.replace(/[^\p{L}\p{N}_+-]/gu, "?"));
+  return `*.${signs.map((sign) => (/\p{L}/u.test(sign) ? `[${sign.toLowerCase()}${sign.toUpperCase()}]` : sign)).join("")}`;
 }
 
-const has = (values, name, value) => !values.has(name) || values.getAll(name).includes(value);
+/** As folders of a search are named: a chunk file of no document by its place among chunk files. */
+const pathOf = (hit) => hit.source || hit.path.replace(/^chunked\//, "");
 
-/** Whether a hit is of a document that is meant: a pattern finds its name in other folders, too. */
-export function isMeant(hit, values) {
-  return has(values, "source", hit.source) && has(values, "folder", folderOf(hit));
+function typeOf(hit) {
+  const name = pathOf(hit).split("/").pop();
+  const at = name.lastIndexOf(".");
+  return at > 0 && /^[\p{L}\p{N}_+-]{1,12}$/u.test(name.slice(at + 1)) ? name.slice(at + 1).toLowerCase() : null;
 }
 
-/** Whether a hit is shown, of those that were found. */
-export function isNarrowed(hit, values) {
-  return has(values, "fresh", hit.freshness) && has(values, "only", hit.document);
+/** The folder, with "/" behind it, that all hits are in; "" for that of all documents. */
+function commonFolder(hits) {
+  const paths = hits.map(pathOf);
+  let [folder = ""] = paths;
+  while (folder && !paths.every((one) => one.startsWith(folder))) folder = upTo(folder.replace(/\/$/, ""));
+  return folder.endsWith("/") ? folder : upTo(folder);
 }
 
-function pair(text) {
-  try {
-    const found = JSON.parse(text);
-    return Array.isArray(found) && found.length === 2 && typeof found[0] === "string" ? found : [null];
-  } catch {
-    return [null];
-  }
+const upTo = (path) => path.slice(0, path.lastIndexOf("/") + 1);
+
+/** The folder of a hit one level below another one; null where it is in that itself. */
+function folderOf(hit, above) {
+  const path = pathOf(hit);
+  const at = path.indexOf("/", above.length);
+  return at < 0 ? null : path.slice(0, at);
 }
 
-/** A glob that means just this path. */
-const exactly = (path) => path.replace(/[[*?]/g, "[$&]");
+function tagsOf(hit) {
+  const found = hit.metadata?.tags;
+  const all = Array.isArray(found) ? found : [found];
+  return all.filter((one) => typeof one === "string" && one && one.length <= LONGEST);
+}
 
-/** Groups of choices, with how many of the hits have each. */
-export function facets(hits, values, isAll) {
+/** Groups of choices, and what hits are ranked by. */
+export function facets(hits, values, mode, isAll) {
+  const above = commonFolder(hits);
   const groups = [
-    group("Folder", "folder", count(hits, (hit) => [folderOf(hit)].filter(Boolean)), values),
-    group("Document", "source", count(hits.filter((hit) => hit.source), (hit) => [hit.source]), values),
-    group("Text without document", "only", count(hits.filter((hit) => !hit.source), (hit) => [hit.document]), values),
-    group("Kind", "kind", count(hits, (hit) => [hit.kind].filter((one) => one !== "document")), values),
-    group("Freshness", "fresh", count(hits, (hit) => [hit.freshness]), values, FRESH),
-    ...metadata(hits, values),
+    group("in", count(hits, (hit) => [folderOf(hit, above)].filter(Boolean)), values, hits.length),
+    group("tag", count(hits, tagsOf), values, hits.length),
+    group("type", count(hits, (hit) => [typeOf(hit)].filter(Boolean)), values, hits.length),
   ].filter(Boolean);
-  if (!groups.length) return null;
   const before = document.querySelector(".facets details");
-  const open = before ? before.open : matchMedia("(min-width: 56rem)").matches || chosenCount(values) > 0;
+  const chosen = Object.keys(GROUPS).reduce((sum, name) => sum + values.getAll(name).length, 0);
+  const open = before ? before.open : matchMedia("(min-width: 56rem)").matches || chosen > 0;
   return el("aside", { class: "facets", "aria-labelledby": "filters" },
     el("details", { open },
-      el("summary", {}, el("h2", { id: "filters" }, "Filters",
-        chosenCount(values) ? ` (${chosenCount(values)} on)` : "")),
+      el("summary", {}, el("h2", { id: "filters" }, "Filters", chosen ? ` (${chosen} on)` : "")),
       groups,
-      el("p", { class: "soft" }, isAll ? `Counted over all ${many(hits.length, "result")}.`
-        : `Counted over the best ${many(hits.length, "result")}; there may be more.`)));
+      groups.length ? el("p", { class: "soft" }, isAll ? `Counted over all ${many(hits.length, "result")}.`
+        : `Counted over the best ${many(hits.length, "result")}; there may be more.`) : null,
+      ranked(mode)));
 }
 
-function chosenCount(values) {
-  return ["folder", "source", "only", "kind", "fresh", "where"].reduce((sum, name) => sum + values.getAll(name).length, 0);
+function ranked(mode) {
+  return el("p", {}, el("label", { for: "mode" }, "Ranked by "),
+    el("select", {
+      id: "mode", "data-choice": "mode",
+      onchange: (event) => changed((next) => {
+        next.delete("mode");
+        if (event.target.value !== "hybrid") next.set("mode", event.target.value);
+      }),
+    }, Object.entries(MODES).map(([name, words]) => el("option", { value: name, selected: name === mode }, words))));
+}
+
+/** Go to the address as it is by then, changed: a second choice may come before the first is drawn. */
+function changed(change) {
+  const next = new URLSearchParams(read().values);
+  next.delete("k");
+  change(next);
+  location.hash = `#/?${next}`;
 }
 
 function count(hits, of) {
@@ -92,78 +105,33 @@ function count(hits, of) {
   return found;
 }
 
-/** Frontmatter keys that tell hits apart; what each hit has another value of does not. */
-function metadata(hits, values) {
-  const keys = new Map();
-  for (const hit of hits) {
-    for (const [key, given] of Object.entries(hit.metadata || {})) {
-      for (const value of Array.isArray(given) ? given : [given]) {
-        if (value === null || typeof value === "object" || String(value).length > LONGEST) continue;
-        if (!keys.has(key)) keys.set(key, []);
-        keys.get(key).push([hit, value]);
-      }
-    }
-  }
-  const chosen = new Set(values.getAll("where").map((one) => pair(one)[0]).filter((one) => one !== null));
+function group(name, counts, values, all) {
+  const chosen = values.getAll(name);
   // What is chosen can be taken back, also where nothing was found.
-  for (const key of chosen) if (!keys.has(key)) keys.set(key, []);
-  return [...keys]
-    .filter(([key, found]) => {
-      const different = new Set(found.map(([, value]) => value)).size;
-      return chosen.has(key) || (key !== "title" && (different <= VALUES || different < found.length));
-    })
-    .sort(([, one], [, other]) => other.length - one.length)
-    .slice(0, KEYS)
-    .map(([key, found]) => {
-      const counts = new Map();
-      for (const [, value] of found) {
-        const choice = JSON.stringify([key, value]);
-        counts.set(choice, (counts.get(choice) || 0) + 1);
-      }
-      return group(key, "where", counts, values);
-    });
-}
-
-function group(title, name, counts, values, words = {}) {
-  const mine = (one) => name !== "where" || pair(one)[0] === title;
-  const chosen = values.getAll(name).filter(mine);
-  for (const one of chosen) if (!counts.has(one)) counts.set(one, 0);
-  if (!chosen.length && counts.size < 2) return null;
+  for (const one of chosen) if (!counts.has(one)) counts.set(one, name === "in" ? all : 0);
+  // What all have tells none apart.
+  if (!chosen.length && [...counts.values()].every((one) => one === all)) return null;
   const ordered = [...counts].sort((one, other) => other[1] - one[1] || (one[0] < other[0] ? -1 : 1));
   const some = ordered.filter(([value], at) => at < VALUES || chosen.includes(value));
   return el("fieldset", {},
-    el("legend", { dir: "auto" }, shown(title).slice(0, LONGEST)),
-    some.map(([value, hits]) => choice(name, value, hits, chosen, words)),
+    el("legend", {}, GROUPS[name]),
+    some.map(([value, hits]) => choice(name, value, hits, chosen)),
     ordered.length > some.length
       ? el("p", { class: "soft" }, `${number(ordered.length - some.length)} more`) : null);
 }
 
-function choice(name, value, hits, chosen, words) {
-  const label = name === "where" ? String(pair(value)[1]) : Object.hasOwn(words, value) ? words[value] : value;
+function choice(name, value, hits, chosen) {
+  const isOn = chosen.includes(value);
   const box = el("input", {
-    type: "checkbox", checked: chosen.includes(value), "data-choice": `${name} ${value}`,
-    // As the address is by then: a second choice may come before the first is drawn.
-    onchange: () => { location.hash = `#/?${toggled(name, value, read().values)}`; },
+    type: "checkbox", checked: isOn, "data-choice": `${name} ${value}`,
+    onchange: () => changed((next) => {
+      const others = next.getAll(name).filter((one) => one !== value);
+      next.delete(name);
+      // A folder is in another one: the last one that was chosen counts.
+      const kept = name === "in" ? others.filter((one) => isOn && value.startsWith(`${one}/`)) : others;
+      for (const one of isOn ? kept : [...kept, value]) next.append(name, one);
+    }),
   });
-  return el("label", { class: "choice" }, box, ["folder", "source", "only"].includes(name) ? filed(label) : named(label, ""),
-    el("span", { class: "count" },
-    el("span", { class: "unseen" }, "hits: "), number(hits)));
-}
-
-/** The name of a file, and below it where it lies. */
-function filed(path) {
-  const at = path.lastIndexOf("/") + 1;
-  return el("span", { class: "named" }, named(path.slice(at), ""),
-    at ? el("span", { class: "folder" }, named(path.slice(0, at), "")) : null);
-}
-
-function toggled(name, value, values) {
-  const next = new URLSearchParams();
-  let was = false;
-  for (const [key, one] of values) {
-    if (key === name && one === value) was = true;
-    else if (key !== "k") next.append(key, one);
-  }
-  if (!was) next.append(name, value);
-  return next;
+  return el("label", { class: "choice" }, box, named(name === "in" ? `${value}/` : value, ""),
+    el("span", { class: "count" }, el("span", { class: "unseen" }, "hits: "), number(hits)));
 }

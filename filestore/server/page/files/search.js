@@ -1,9 +1,10 @@
 // The search: a query and filters from the address, hits, and what else they could be narrowed by.
 
 import { ask, store } from "./api.js";
-import { go, to } from "./address.js";
+import { go, read, to } from "./address.js";
 import { el, focusHeading, many, named, notes, number, pieces, prose, say, show, shown } from "./dom.js";
-import { facets, filtersOf, isMeant, isNarrowed } from "./facets.js";
+import { facets, filtersOf } from "./facets.js";
+import { startView } from "./tree.js";
 
 export const FRESHNESS = {
   fresh: "as indexed",
@@ -13,7 +14,7 @@ export const FRESHNESS = {
 };
 const FIRST = 20;
 const MOST = 1000;
-/** So many are asked for at least: what the filters count is more than what is shown first. */
+/** So many are asked for once nothing more is typed: what the filters count is more than what is shown first. */
 const COUNTED = 100;
 
 /** The last answer, so that going back from a document asks nothing again. */
@@ -30,80 +31,96 @@ export function remember(index) {
   opened = index;
 }
 
-export async function searchView(values, signal, returning) {
-  const query = values.get("q") || "";
-  // Only another query: what is being typed stays when the same one is drawn again.
-  if (query !== written) document.getElementById("query").value = query;
-  written = query;
-  const mode = document.getElementById("mode");
-  mode.value = values.get("mode") || "hybrid";
-  if (!mode.value) mode.value = "hybrid";
-  if (!query.trim()) return startView(signal);
+/** What an address asks for, as the server takes it; `isTyping` for the first hits alone. */
+function askedBy(values, isTyping) {
   const k = Math.min(Math.max(Math.floor(Number(values.get("k"))) || FIRST, 1), MOST);
-  const filters = filtersOf(values);
-  const given = {
-    query, k: Math.max(k, COUNTED), mode: mode.value,
-    where: filters.where, source: filters.source, kind: filters.kind,
-  };
-  const key = JSON.stringify([store(), given]);
+  const mode = ["keyword", "vector"].includes(values.get("mode")) ? values.get("mode") : "hybrid";
+  const query = values.get("q") || "";
+  const begun = values.has("begun");
+  return { shown: k, given: { query, k: isTyping ? FIRST : Math.max(k, COUNTED), mode, begun, ...filtersOf(values) } };
+}
+
+export async function searchView(values, signal, returning, isTyping = false) {
+  const asked = askedBy(values, isTyping);
+  const { query } = asked.given;
+  // Only another query: what is being typed stays when the same one is drawn again.
+  if (query !== written && !isTyping) document.getElementById("query").value = query;
+  written = query;
+  if (!query.trim()) return startView(signal);
+  const key = JSON.stringify([store(), asked.given]);
   if (!last || last.key !== key) {
     opened = -1;
-    busy();
-    last = { key, answer: await ask("search", given, signal), shown: [] };
+    // While an answer is waited for, what is there stays, and is said to be old.
+    if (!isTyping) document.getElementById("main").setAttribute("aria-busy", "true");
+    last = { key, answer: await ask("search", asked.given, signal), shown: [] };
     last.answer.hits.forEach((hit, index) => { hit.index = index; });
   }
-  draw(last.answer, values, k, given.k);
+  draw(last.answer, values, asked, isTyping);
   if (returning && opened >= 0) document.getElementById(`hit-${opened}`)?.focus();
+  return undefined;
 }
 
-/** While an answer is waited for, what is there stays, and is said to be old. */
-function busy() {
-  document.getElementById("main").setAttribute("aria-busy", "true");
+/** The address of what is typed; for the first letter a new one, so that back leads to what was there. */
+export function typed(query) {
+  const { page, values } = read();
+  const isNew = page !== "search" || !values.get("q");
+  const address = to("search", query.trim() ? { q: query, mode: values.get("mode"), begun: "1" } : {});
+  if (address === (location.hash || "#/")) return false;
+  history[isNew ? "pushState" : "replaceState"](null, "", address);
+  written = query;
+  return true;
 }
 
-function draw(answer, values, k, asked) {
+function draw(answer, values, asked, isTyping) {
   const { activeElement } = document;
-  const choice = activeElement.dataset.choice;
+  const { choice } = activeElement.dataset;
   const shownBefore = activeElement.id === "more" ? document.querySelectorAll("a.open").length : -1;
-  const meant = answer.hits.filter((hit) => isMeant(hit, values));
-  const found = meant.filter((hit) => isNarrowed(hit, values));
-  const hits = found.slice(0, k);
-  const isAll = answer.hits.length < asked;
-  last.shown = hits;
-  const counted = countOf(hits.length, found.length, isAll ? 0 : answer.hits.length);
-  const main = show(answer.query,
+  const isAll = answer.hits.length < asked.given.k;
+  last.shown = answer.hits.slice(0, asked.shown);
+  const counted = countOf(last.shown.length, answer.hits.length, isAll);
+  const main = show(answer.query ? asked.given.query : "",
     el("h1", { class: "unseen" }, "Results"),
     el("div", { class: "found" },
-      facets(meant, values, isAll),
+      facets(answer.hits, values, asked.given.mode, isAll),
       el("section", { class: "results", "aria-labelledby": "count" },
         el("h2", { id: "count" }, counted),
-        understood(answer),
-        notes([...answer.notes, ...edited(hits)]),
+        understood(answer, asked.given.mode),
+        notes([...answer.notes, ...edited(last.shown)]),
         answer.respelt ? el("p", { class: "soft", dir: "auto" }, `Nothing for ${prose(answer.query)}; for ${prose(answer.respelt)}:`) : null,
-        hits.length ? list(hits) : nothing(values),
+        last.shown.length ? kept(last.shown) : nothing(values),
         answer.nearest.length ? [el("p", {}, "Nothing is close; the nearest:"), list(answer.nearest)] : null,
-        hits.length < found.length || !isAll ? more(values, k) : null)));
+        last.shown.length < answer.hits.length || !isAll ? more(values, asked.shown) : null)));
+  main.dataset.query = asked.given.query;
   main.removeAttribute("aria-busy");
-  say(counted);
+  if (!isTyping) say(counted);
   // Whoever chose something stays there; whoever asked for more is at the first of it.
   if (choice) [...document.querySelectorAll("[data-choice]")].find((one) => one.dataset.choice === choice)?.focus();
-  else if (shownBefore < 0) scrollTo(0, 0);
-  else document.querySelectorAll("a.open")[shownBefore]?.focus();
+  else if (shownBefore >= 0) document.querySelectorAll("a.open")[shownBefore]?.focus();
+  else if (activeElement.matches("a.open") && activeElement.isConnected) activeElement.focus();
+  else scrollTo(0, 0);
 }
 
-/** How many are shown, of how many; behind the best of a long answer there may be more. */
-function countOf(shownNow, found, best) {
-  if (shownNow < found) return `${number(shownNow)} of ${number(found)}${best ? " or more" : ""} results`;
-  return many(found, "result") + (best ? ` among the best ${number(best)}` : "");
+/** The list of hits that is there, where it is of the same ones: nobody's click or focus goes with it. */
+let drawn = { key: "", node: null };
+function kept(hits) {
+  const key = JSON.stringify(hits.map((hit) => [hit.path, hit.line, hit.freshness, hit.excerpt, hit.marks]));
+  if (drawn.key !== key) drawn = { key, node: list(hits) };
+  return drawn.node;
+}
+
+/** How many are shown, of how many; behind the best there may be more. */
+function countOf(shownNow, found, isAll) {
+  if (isAll && shownNow === found) return many(found, "result");
+  return `${number(shownNow)} of ${number(found)}${isAll ? "" : " or more"} results`;
 }
 
 /** How the query was understood, where that is not plain. */
-function understood(answer) {
+function understood(answer, mode) {
   const words = [];
   const { required = [], excluded = [] } = answer.understood;
   if (required.length) words.push(`must have ${required.join(", ")}`);
   if (excluded.length) words.push(`without ${excluded.join(", ")}`);
-  if (answer.mode !== document.getElementById("mode").value) words.push(`answered by ${answer.mode}`);
+  if (answer.mode !== mode) words.push(`answered by ${answer.mode}`);
   return words.length ? el("p", { class: "soft", dir: "auto" }, prose(words.join(" · "))) : null;
 }
 
@@ -113,7 +130,7 @@ function edited(hits) {
   return count ? [`${number(count)} of these results ${count === 1 ? "was" : "were"} edited since the index was made: run 'filestore sync'`] : [];
 }
 
-export function list(hits) {
+function list(hits) {
   return el("ol", { class: "hits" }, hits.map(entry));
 }
 
@@ -134,18 +151,25 @@ function entry(hit) {
             el("bdi", {}, section.map(prose).join(" › "))) : null)),
       el("p", { class: "place" }, named(document_), place(hit)),
       excerpt(hit),
-      el("p", { class: "about" },
-        el("span", { class: `fresh ${hit.freshness}` }, FRESHNESS[hit.freshness] || shown(hit.freshness)),
-        el("span", {}, shown(hit.kind)),
-        hit.question ? el("span", { dir: "auto" }, `answers: ${prose(hit.question)}`) : null,
-        hit.date ? el("span", {}, shown(hit.date)) : null,
-        hit.notes ? el("span", { class: "fresh edited", dir: "auto" }, prose(hit.notes.join("; "))) : null,
-        hit.reason ? el("span", { dir: "auto" }, prose(hit.reason)) : null,
-        hit.copies && hit.copies.length ? el("span", {}, `+${many(hit.copies.length, "copy", "copies")}`) : null,
-        tags(hit.metadata))));
+      about(hit)));
 }
 
-export function place(hit) {
+/** What is to be said of a hit that is not so of nearly every one; null for nothing. */
+function about(hit) {
+  const words = [
+    hit.freshness === "fresh" ? null : el("span", { class: `fresh ${hit.freshness}` }, FRESHNESS[hit.freshness] || shown(hit.freshness)),
+    hit.kind === "summary" ? el("span", {}, "summary") : null,
+    hit.question ? el("span", { dir: "auto" }, `answers: ${prose(hit.question)}`) : null,
+    hit.date ? el("span", {}, shown(hit.date)) : null,
+    hit.notes ? el("span", { class: "fresh edited", dir: "auto" }, prose(hit.notes.join("; "))) : null,
+    hit.reason ? el("span", { dir: "auto" }, prose(hit.reason)) : null,
+    hit.copies && hit.copies.length ? el("span", {}, `+${many(hit.copies.length, "copy", "copies")}`) : null,
+    ...tags(hit.metadata),
+  ].filter(Boolean);
+  return words.length ? el("p", { class: "about" }, words) : null;
+}
+
+function place(hit) {
   if (hit.line) return `:${hit.line}`;
   if (hit.page) return `, page ${hit.page}`;
   return hit.pages && hit.pages.length ? `, pages ${hit.pages.join(", ")}` : "";
@@ -167,7 +191,7 @@ function tags(metadata) {
 export const plain = (value) => (typeof value === "string" ? value : JSON.stringify(value));
 
 function nothing(values) {
-  const narrowed = [...values.keys()].some((name) => !["q", "k", "mode"].includes(name));
+  const narrowed = [...values.keys()].some((name) => !["q", "k", "mode", "begun"].includes(name));
   return el("div", { class: "empty" },
     el("p", {}, "Nothing was found."),
     el("p", {}, narrowed
@@ -185,8 +209,8 @@ function more(values, k) {
 export async function similarView(values, signal) {
   const path = values.get("path") || "";
   const answer = await ask("similar", { path, k: FIRST }, signal);
-  show("Similar texts",
-    el("h1", {}, "Similar texts"),
+  show("Similar passages",
+    el("h1", {}, "Similar passages"),
     el("p", {}, "To ", el("a", { href: to("document", { path }) }, named(path))),
     notes(answer.notes),
     answer.hits.length ? list(answer.hits) : el("p", {}, "There are none."));
@@ -194,56 +218,9 @@ export async function similarView(values, signal) {
   focusHeading();
 }
 
-const SHOWN = 200;
-
-async function startView(signal) {
-  const about = await ask("about", { depth: 1 }, signal);
-  const some = about.documents.slice(0, SHOWN);
-  const rest = about.resources - some.length;
-  show("",
-    el("h1", {}, "What is here"),
-    el("p", { class: "soft" },
-      `${many(about.resources, "document")}, ${many(about.chunks, "text")}`
-      + (about.summaries ? `, ${many(about.summaries, "summary", "summaries")}` : "")),
-    el("ul", { class: "documents" }, some.map((one) => el("li", {},
-      el("a", { href: to("resource", { name: one.resource }) }, el("bdi", {}, one.title ? prose(one.title) : shown(one.resource))),
-      el("span", { class: "soft" }, one.title && one.title !== one.resource ? named(one.resource) : null,
-        ` ${many(one.chunks, "text")}`)))),
-    about.chunks + about.summaries ? null : el("p", { class: "empty" },
-      "Nothing is indexed yet: ", el("code", {}, "filestore add"), " takes documents in, ",
-      el("code", {}, "filestore sync"), " what lies in the store."),
-    rest > 0 ? el("p", { class: "soft" }, `${number(rest)} more are not listed; search finds them.`) : null);
-  document.getElementById("main").removeAttribute("aria-busy");
-}
-
-/** A resource is one document, which is shown at once, or has several. */
-export async function resourceView(values, signal) {
-  const name = values.get("name") || "";
-  const { items } = await ask("ls", { resource: name }, signal);
-  const found = new Map();
-  for (const item of items) {
-    const path = item.source || item.path;
-    if (path && !found.has(path)) found.set(path, item.path);
-  }
-  if (found.size === 1) {
-    const [path] = found.values();
-    location.replace(to("document", { path, whole: "1" }));
-    return;
-  }
-  const all = [...found].slice(0, 1000);
-  show(name,
-    el("h1", {}, named(name, "")),
-    el("ul", { class: "documents" }, all.map(([shownAs, path]) => el("li", {},
-      el("a", { href: to("document", { path, whole: "1" }) }, named(shownAs))))),
-    found.size > all.length ? el("p", { class: "soft" }, `${number(found.size - all.length)} more are not listed.`) : null);
-  focusHeading();
-}
-
 export function submit() {
-  const query = document.getElementById("query").value;
-  const mode = document.getElementById("mode").value;
+  const values = { q: document.getElementById("query").value, mode: read().values.get("mode") };
   const before = location.hash;
-  const values = { q: query, mode: mode === "hybrid" ? "" : mode };
   forget();
   if (to("search", values) === before) window.dispatchEvent(new HashChangeEvent("hashchange"));
   else go("search", values);

@@ -4,7 +4,7 @@ import { ask } from "./api.js";
 import { el, focusHeading, many, named, number, problem, prose, say, show, shown } from "./dom.js";
 
 const SEVERITY = { E: "Error", W: "Warning", I: "Note" };
-const LEVELS = { fast: "by stat: names, sizes and dates", full: "every byte and row", deep: "and ask the model" };
+const LEVELS = { fast: "names, sizes and dates", full: "every byte and row", deep: "also ask the model" };
 const SHOWN = 100;
 
 export async function statusView(signal, quiet) {
@@ -12,8 +12,8 @@ export async function statusView(signal, quiet) {
   const findings = el("div", { id: "findings" });
   show("Status",
     el("h1", {}, "Status"),
-    el("p", { class: `verdict ${status.clean ? "clean" : "drifted"}` },
-      status.clean ? "Clean: the index is up to date with the files." : "Not clean: see the findings."),
+    el("p", { id: "verdict", class: `verdict${status.clean ? "" : " drifted"}` },
+      status.clean ? "Checking…" : "Not clean: see the findings."),
     facts(status),
     form(findings, signal),
     findings);
@@ -50,11 +50,22 @@ async function check(level, into, signal) {
   try {
     const found = await ask("verify", { level }, signal);
     into.replaceChildren(...drawn(found));
+    verdict(found);
     say(found.findings.length ? many(found.findings.length, "finding") : "no findings");
   } catch (error) {
     if (error.name === "AbortError") return;
     into.replaceChildren(problem(error, () => check(level, into, signal)));
   }
+}
+
+/** One sentence that the findings below it bear out. */
+function verdict({ clean, findings }) {
+  const node = document.getElementById("verdict");
+  if (!node) return;
+  node.className = `verdict ${clean ? "clean" : "drifted"}`;
+  if (!clean) node.textContent = "Not clean: see the findings.";
+  else if (findings.length) node.textContent = "No errors and no warnings beyond what is accepted.";
+  else node.textContent = "Clean: the index is up to date with the files.";
 }
 
 function drawn(found) {
