@@ -114,7 +114,7 @@ def _to_look_at_again(
     """Files whose stat is as it was, while git has come to have them as unmerged, or no longer."""
     states = {path: (state, detail) for path, state, detail in catalog.states()}
     before = {path for path, (_, detail) in states.items() if detail == UNMERGED}
-    fresh = {path for path in unmerged if states.get(path, (INDEXED, ""))[0] in (INDEXED, RECORD)}
+    fresh = {path for path in unmerged if states.get(path, ("", ""))[0] != "conflict-markers"}
     return {
         path
         for path in (before - unmerged) | fresh
