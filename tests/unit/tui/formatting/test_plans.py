@@ -493,7 +493,7 @@ def test_the_list_of_changes_says_where_each_stands() -> None:
     assert "000002" in words([batch_line(undone)])
     assert "undone" in words([batch_line(undone)])
     assert "U redoes it" in words(batch_lines(undone))
-    assert "by you, " in words([batch_line(undone)])
+    assert "by you " in words([batch_line(undone)])
     program = replace(undone.batches[0], by="cursor\n000003  by you")
     shown = words([batch_line(Group(batches=(program,)))])
     assert "by “cursor\\x0a000003  by you”" in shown
