@@ -92,6 +92,7 @@ TOO_LONG: Final = frozenset(
         "all",
         "documents",
         "embedding",
+        "extras",
         "figures",
         "first_answer",
         "large_index",

@@ -3,6 +3,7 @@
 The packages are made to look absent, so that it is the same wherever the tests run.
 """
 
+import ast
 import importlib.metadata
 import re
 import subprocess
@@ -17,6 +18,7 @@ from starlette.testclient import TestClient
 
 from filestore.config.user_config import Machine
 from filestore.core.errors import (
+    DISTRIBUTION,
     PACKAGES,
     extra_line,
     imported_name,
@@ -116,7 +118,57 @@ def test_the_table_is_what_the_extras_install() -> None:
     assert extras["qdrant"] == set(PACKAGES["qdrant"])
     # torch and tokenizers come with sentence-transformers.
     comes_along = {"torch", "tokenizers"}
-    assert extras["semantic"] == set(PACKAGES["sentence-transformers"]) - comes_along
+    assert extras["torch"] == set(PACKAGES["sentence-transformers"]) - comes_along
+
+
+def installed_by(extra: str) -> set[str]:
+    """The packages of an extra, and of the extras that it names."""
+    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text("utf-8"))["project"]
+    found = set()
+    for wanted in project["optional-dependencies"][extra]:
+        name = re.split("[<>=[]", wanted)[0]
+        inner = re.findall(r"[\w-]+", wanted.partition("[")[2]) if name == DISTRIBUTION else ()
+        found |= {name} if not inner else set().union(*map(installed_by, inner))
+    return found
+
+
+def test_what_is_told_to_be_installed_is_there_to_install() -> None:
+    """Each extra that the program names exists, and each package that it names is in one.
+
+    Both are taken from the code: calls that make lines, sentences, and the table of packages.
+    """
+    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text("utf-8"))["project"]
+    named = set()
+    for path in (one for room in ("filestore", "tui") for one in (CHECKOUT / room).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            match node:
+                case ast.Call(
+                    func=ast.Name("extra_line") | ast.Attribute(attr="extra_line"),
+                    args=[ast.Constant(value=str(extra))],
+                ):
+                    named.add(extra)
+                case ast.Call(func=ast.Name("extra_line") | ast.Attribute(attr="extra_line")):
+                    raise AssertionError(f"{path}: {ast.unparse(node)} names what no test sees")
+                case ast.Constant(value=str(text)):
+                    named.update(re.findall(r"\bthe extra '([\w-]+)'", text))
+    assert {"server", "web"} <= named <= project["optional-dependencies"].keys()
+    packages = {re.split("[<>=]", one)[0] for wanted in PACKAGES.values() for one in wanted}
+    users = [one for one in project["optional-dependencies"] if not one.startswith("dev")]
+    offered = set().union(*map(installed_by, users))
+    offered |= {re.split("[<>=;]", one)[0].replace("_", "-") for one in project["dependencies"]}
+    # It comes with psycopg[binary].
+    assert packages - offered == {"psycopg-binary"}
+
+
+def test_all_is_all_but_torch_and_frameworks() -> None:
+    """And an old name installs what the new one does."""
+    frameworks = {"langchain", "llama-index", "haystack"}
+    project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text("utf-8"))["project"]
+    users = {one for one in project["optional-dependencies"] if not one.startswith("dev")}
+    rest = users - frameworks - {"torch", "semantic", "all"}
+    assert installed_by("all") == {"huggingface-hub"}.union(*map(installed_by, rest))
+    assert installed_by("semantic") == installed_by("torch")
+    assert installed_by("backends") == installed_by("pgvector") | installed_by("qdrant")
 
 
 @pytest.mark.parametrize("feature", PACKAGES)
