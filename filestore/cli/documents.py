@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from msgspec import Struct
 
-from filestore.cli import EXIT_PARTIAL, _context, _output, _terminal
+from filestore.cli import EXIT_PARTIAL, _context, _output, _progress, _terminal
 from filestore.core.errors import FilestoreError, RefusedError, UsageError
 from filestore.core.findings import is_clean
 from filestore.core.paths import CHUNKS
@@ -64,12 +64,12 @@ def run_add(options: Add) -> int:
         )
     if not options.paths:
         # Of the resources whose source holds the working folder, or lies in it.
-        with _context.open_store(options) as store, _output.progress_bar() as on_progress:
+        with _context.open_store(options) as store, _progress.progress_bar() as on_progress:
             updated = store.update(around=".", on_progress=on_progress)
         return _tell_update(updated, as_json=options.json)
     if options.plan:
         return _show_cuts(options)
-    with _context.open_store(options) as store, _output.progress_bar() as on_progress:
+    with _context.open_store(options) as store, _progress.progress_bar() as on_progress:
         report = store.add(
             *options.paths,
             into=options.into,
@@ -117,7 +117,7 @@ class PlannedAdd(JsonObject, Struct, frozen=True):
 
 
 def _show_cuts(options: Add) -> int:
-    with _context.open_store(options) as store, _output.progress_bar() as on_progress:
+    with _context.open_store(options) as store, _progress.progress_bar() as on_progress:
         planned = store.plan_add(
             *options.paths, into=options.into, each=options.each, on_progress=on_progress
         )
@@ -257,7 +257,7 @@ def run_update(options: Update) -> int:
         filestore update handbook --plan
         filestore update --remove-gone
     """
-    with _context.open_store(options) as store, _output.progress_bar() as on_progress:
+    with _context.open_store(options) as store, _progress.progress_bar() as on_progress:
         if options.plan:
             planned = store.plan_update(*options.resources, remove_gone=options.remove_gone)
         else:
@@ -386,7 +386,7 @@ def run_mv(options: Mv) -> int:
 
     Example: filestore mv handbook/lease.md handbook/rent/lease.md --plan
     """
-    with _context.open_store(options) as store, _output.progress_bar() as on_progress:
+    with _context.open_store(options) as store, _progress.progress_bar() as on_progress:
         if options.plan:
             done = store.plan_move(options.path, options.to)
         else:
@@ -450,7 +450,7 @@ def run_enrich(options: Enrich) -> int:
         wanted |= {"questions": options.questions, "summaries": options.summaries}
     with _context.open_store(options) as store:
         if options.plan or not store.model.generator(options.generator).is_free:
-            with _output.progress_bar() as on_progress:
+            with _progress.progress_bar() as on_progress:
                 plan = store.plan_enrich(*options.resources, on_progress=on_progress, **wanted)
             if options.plan and options.json:
                 _output.write_json(plan.to_dict())
@@ -467,7 +467,7 @@ def run_enrich(options: Enrich) -> int:
                     )
                 _plan_words(plan, _output.say)
                 _output.go_on("make them?", refused="nothing was made")
-        with _output.progress_bar() as on_progress:
+        with _progress.progress_bar() as on_progress:
             report = store.enrich(
                 *options.resources, budget=options.budget, on_progress=on_progress, **wanted
             )

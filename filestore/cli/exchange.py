@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from msgspec.structs import replace
 
-from filestore.cli import EXIT_PARTIAL, _context, _output
+from filestore.cli import EXIT_PARTIAL, _context, _output, _progress
 from filestore.core.caller import absolute
 from filestore.core.errors import UsageError
 from filestore.core.limits import LIMITED, OPTION, USUAL, Counter, Limits
@@ -77,7 +77,7 @@ def run_export(options: Export) -> int:
 
     Example: filestore export jsonl handbook.jsonl handbook
     """
-    with _context.open_store(options) as store, _output.progress_bar() as on_progress:
+    with _context.open_store(options) as store, _progress.progress_bar() as on_progress:
         done = store.export(
             options.form,
             options.target,
@@ -123,7 +123,7 @@ def run_import(options: Import) -> int:
 
     Example: filestore import jsonl handbook.jsonl --plan
     """
-    with _context.open_store(options) as store, _output.progress_bar() as on_progress:
+    with _context.open_store(options) as store, _progress.progress_bar() as on_progress:
         done = store.import_from(
             options.form,
             options.source,
@@ -312,7 +312,7 @@ def _rebuild(options: Reconstruct, origin: str) -> int:
     from filestore.exchange.rebuild import rebuild
 
     left_out = LeftOut()
-    with _output.progress_bar() as on_progress:
+    with _progress.progress_bar() as on_progress:
         done = rebuild(
             _documents(options, origin, left_out),
             options.output or _FOLDER,
@@ -432,7 +432,7 @@ class PruneEmbeddings(CommonOptions, frozen=True, kw_only=True):
 
 
 def embeddings_export(options: ExportPack) -> int:
-    with _context.open_store(options) as store, _output.progress_bar() as on_progress:
+    with _context.open_store(options) as store, _progress.progress_bar() as on_progress:
         done = store.export_embeddings(
             options.pack, everything=options.all, on_progress=on_progress
         )
@@ -448,7 +448,7 @@ def embeddings_export(options: ExportPack) -> int:
 
 
 def embeddings_import(options: ImportPack) -> int:
-    with _context.open_store(options) as store, _output.progress_bar() as on_progress:
+    with _context.open_store(options) as store, _progress.progress_bar() as on_progress:
         done = store.import_embeddings(
             options.pack,
             unchecked=options.unchecked,
@@ -471,7 +471,7 @@ def embeddings_import(options: ImportPack) -> int:
 def embeddings_info(options: ShowPack) -> int:
     from filestore.embed.pack import Pack
 
-    with Pack.open(options.pack) as pack, _output.progress_bar() as on_progress:
+    with Pack.open(options.pack) as pack, _progress.progress_bar() as on_progress:
         total = sum(model.vectors for model in pack.models)
         pack.check(lambda done: on_progress(Progress(stage="checking", done=done, total=total)))
         found = pack.info

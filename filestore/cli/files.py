@@ -8,7 +8,7 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from filestore.chunks.observation import DOCUMENT
-from filestore.cli import _context, _output
+from filestore.cli import _context, _output, _progress
 from filestore.core.safe_text import shown_path
 from filestore.server import requests
 from filestore.server.operations import option
@@ -346,7 +346,7 @@ def run_duplicates(options: Duplicates) -> int:
 
     Example: filestore duplicates --above 0.98
     """
-    with _context.open_store(options) as store, _output.progress_bar() as on_progress:
+    with _context.open_store(options) as store, _progress.progress_bar() as on_progress:
         found = store.duplicates(above=options.above, on_progress=on_progress)
     if not _context.printed_json(options, found):
         for number, group in enumerate(found.groups, start=1):

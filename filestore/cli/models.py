@@ -11,7 +11,7 @@ from typing import Annotated, Final, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from filestore.cli import _context, _output
+from filestore.cli import _context, _output, _progress
 from filestore.config import user_config
 from filestore.config.layout import NoStoreError, configuration_folder
 from filestore.config.settings import BACKENDS, ModelOptions
@@ -223,7 +223,7 @@ def _usable(name: str, problem: FilestoreError | None) -> Embedder:
 
 def embedder_set(options: SetModel) -> int:
     chosen = ModelOptions(endpoint=options.endpoint)
-    with _context.open_store(options) as store, _output.progress_bar() as on_progress:
+    with _context.open_store(options) as store, _progress.progress_bar() as on_progress:
         change = store.plan_model(options.embedder, chosen, beside=options.beside)
         if change.texts and not options.yes:
             texts = _output.count(change.texts, "text")
@@ -258,7 +258,7 @@ def embedder_drop(options: DropModel) -> int:
 
 def embedder_compare(options: CompareModels) -> int:
     questions = _context.read_questions(options.queries) if options.queries else None
-    with _context.open_store(options) as store, _output.progress_bar() as on_progress:
+    with _context.open_store(options) as store, _progress.progress_bar() as on_progress:
         found = store.compare_models(
             questions, k=options.k, mode=options.mode, on_progress=on_progress
         )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 from msgspec.structs import asdict, replace
 
 from filestore import extract
-from filestore.cli import EXIT_INTERRUPTED, _context, _output
+from filestore.cli import EXIT_INTERRUPTED, _context, _output, _progress
 from filestore.core.errors import UsageError
 from filestore.core.safe_text import shown_path, timestamp
 from filestore.fulltext import Syntax
@@ -56,7 +56,7 @@ def run_evaluate(options: Evaluate) -> int:
     """
     questions = _context.read_questions(options.queries)
     compared = Compared(rewrite=options.rewrite, rerank=options.rerank) if options.compare else None
-    with _context.open_store(options) as store, _output.progress_bar() as on_progress:
+    with _context.open_store(options) as store, _progress.progress_bar() as on_progress:
         found = store.evaluate(
             questions,
             k=options.k,
@@ -148,7 +148,7 @@ def run_compare(options: Compare) -> int:
     """
     questions = _context.read_questions(options.queries, known=False)
     gate = Gate(max_loss=options.max_loss, min_overlap=options.min_overlap)
-    with _context.open_store(options) as store, _output.progress_bar() as on_progress:
+    with _context.open_store(options) as store, _progress.progress_bar() as on_progress:
         found = store.compare(
             questions,
             options.first,
@@ -245,7 +245,7 @@ def run_log(options: Log) -> int:
     entries: list[LogEntry] = []
     is_interrupted = False
     try:
-        with _context.open_store(options) as store, _output.progress_bar() as on_progress:
+        with _context.open_store(options) as store, _progress.progress_bar() as on_progress:
             if not options.query:
                 _refuse_file(options.asked, (os.curdir, store.root, store.places.chunked))
             found = store.log(

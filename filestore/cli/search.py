@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from msgspec.structs import replace
 
-from filestore.cli import EXIT_PARTIAL, _context, _output, _terminal
+from filestore.cli import EXIT_PARTIAL, _context, _output, _progress, _terminal
 from filestore.core.caller import absolute, working_folder
 from filestore.core.errors import UsageError
 from filestore.core.safe_text import shown_path, timestamp
@@ -154,7 +154,7 @@ def _answer(opened: "AbstractContextManager[Store]", options: Search) -> "Answer
     """What one store answers."""
     with (
         opened as store,
-        _output.progress_bar() as on_progress,
+        _progress.progress_bar() as on_progress,
         contextlib.nullcontext(store)
         if options.at is None
         else store.at(options.at, embed=options.embed, on_progress=on_progress) as asked,

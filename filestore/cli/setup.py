@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from msgspec import UNSET, Struct, UnsetType
 
 from filestore.browse.folder import LOOKS_S, FolderLook, look_at_folder
-from filestore.cli import _context, _output, _terminal, main
+from filestore.cli import _context, _output, _progress, _terminal, main
 from filestore.config.layout import DEFAULT_FOLDER, EXAMPLE_FOLDER, copy_example
 from filestore.config.settings import LAYOUTS, check_layout
 from filestore.core.caller import absolute, leads
@@ -132,7 +132,7 @@ def _make(folder: str, layout: str, seen: FolderLook | None, options: Init) -> i
                 sys.stdout.flush()
         report, code = None, 0
         if indexes:
-            with _output.progress_bar() as on_progress:
+            with _progress.progress_bar() as on_progress:
                 report = store.sync(on_progress=on_progress)
             code = _output.exit_code_of(report)
         if options.json:

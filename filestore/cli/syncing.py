@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from filestore.cli import EXIT_INTERRUPTED, _context, _output, _terminal
+from filestore.cli import EXIT_INTERRUPTED, _context, _output, _progress, _terminal
 from filestore.core.codes import SEVERITY_WORDS
 from filestore.core.errors import FilestoreError, RefusedError, UsageError
 from filestore.core.findings import Finding, is_clean, not_checked_words
@@ -66,7 +66,7 @@ def run_verify(options: Verify) -> int:
         sample = Sample.parse(options.sample)
     places = None
     try:
-        with _context.open_store(options) as store, _output.progress_bar() as on_progress:
+        with _context.open_store(options) as store, _progress.progress_bar() as on_progress:
             places = store.places
             checked = store.verify(level=options.level, sample=sample, on_progress=on_progress)
     except FilestoreError as error:
@@ -102,7 +102,7 @@ def run_sync(options: Sync) -> int:
         filestore sync --no-embed
         filestore sync --full
     """
-    with _context.open_store(options) as store, _output.progress_bar() as on_progress:
+    with _context.open_store(options) as store, _progress.progress_bar() as on_progress:
         report = options.answer(store, on_progress)
         if options.full or options.deep:
             # Only here: what a server, a hook or a watcher syncs keeps every embedding.
@@ -260,7 +260,7 @@ def run_repair(options: Repair) -> int:
     from filestore.repair.plan import KINDS
 
     with _context.open_store(options) as store:
-        with _output.progress_bar() as on_progress:
+        with _progress.progress_bar() as on_progress:
             plan = store.plan(
                 truth=options.truth,
                 only=options.only,
@@ -284,7 +284,7 @@ def run_repair(options: Repair) -> int:
             _ask(options, plan)
         elif not options.json:
             _show(plan, _output.line)
-        with _output.progress_bar() as on_progress:
+        with _progress.progress_bar() as on_progress:
             report = store.apply(plan, on_progress=on_progress)
         clean = is_clean(list(report.remaining), store.settings.accepted)
         problem = _output.left_without(report.problem)
@@ -407,7 +407,7 @@ def run_undo(options: Undo) -> int:
                 if not batches:
                     _output.line("nothing to undo")
             return 0 if batches else 1
-        with _output.progress_bar() as on_progress:
+        with _progress.progress_bar() as on_progress:
             done = store.undo(options.id, on_progress=on_progress)
     return _turned(done, "undone", options)
 
@@ -459,7 +459,7 @@ def run_redo(options: Redo) -> int:
 
     Example: filestore redo
     """
-    with _context.open_store(options) as store, _output.progress_bar() as on_progress:
+    with _context.open_store(options) as store, _progress.progress_bar() as on_progress:
         done = store.redo(options.id, on_progress=on_progress)
     return _turned(done, "redone", options)
 
