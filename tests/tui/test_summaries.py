@@ -228,7 +228,7 @@ def test_no_enriching_says_why(folder):
     async def merging(onlooker):
         await onlooker.until(lambda: bool(onlooker.app.no_enrich))
         await onlooker.press("M")
-        await onlooker.told("a git merge is under way")
+        await onlooker.told("a git merge is in progress")
 
     look(folder, merging)
     shutil.rmtree(git)

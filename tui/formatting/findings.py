@@ -5,7 +5,7 @@ One rule: severity is shown as a letter, a sign and a word, never as colour alon
 
 from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 from typing import TYPE_CHECKING, Final, Literal
 from unicodedata import combining, east_asian_width
 
@@ -329,8 +329,7 @@ def diff_lines(diff: str) -> list[Line]:
     """A unified diff; what was added or removed keeps its sign, whatever the colours."""
     found: list[Line] = []
     is_head = True
-    texts = diff.splitlines()
-    for text, following in zip(texts, [*texts[1:], ""], strict=True):
+    for text, following in pairwise([*diff.splitlines(), ""]):
         # Several files stand in one diff. A removed line may look like a head, but not two.
         is_next = text.startswith("--- ") and following.startswith("+++ ")
         is_head = is_next or (is_head and not text.startswith("@@"))

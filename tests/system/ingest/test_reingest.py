@@ -578,7 +578,7 @@ def test_nothing_is_added_during_a_merge(either: Any, manual: Any) -> None:
     manual(document("figs"))
     before = either.committed()
     done = either("add", "manual.md", code=4)
-    assert "merge is under way" in done.stderr
+    assert "merge is in progress" in done.stderr
     assert either.committed() == before
 
 

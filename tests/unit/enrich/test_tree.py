@@ -206,7 +206,7 @@ def test_the_threshold_lies_between_strangers_and_neighbours() -> None:
     found = choose_threshold(vectors)
     assert found.strangers < found.value < found.nearest
     assert f"{found.value:.2f}" in str(found)
-    assert "160 texts" in str(found)
+    assert "160 passages" in str(found)
     assert "too few" in str(choose_threshold(vectors[:2]))
 
 
