@@ -281,5 +281,5 @@ def test_a_store_in_place_is_searched_and_never_written(tmp_path: Path) -> None:
         assert (hit.metadata["line"], hit.metadata["year"]) == (6, 2024)
         assert vectors.get_by_ids([hit.id or ""]) == [hit]
         for change in (vectors.delete, lambda: vectors.add_texts(["Gas."])):
-            with pytest.raises(filestore.FilestoreError, match="documents of this store"):
+            with pytest.raises(filestore.FilestoreError, match="indexes the folder itself"):
                 change()

@@ -202,7 +202,7 @@ def test_many_roots_are_cut_in_words(workspace: Any) -> None:
     workspace.sync()
     words = workspace("about").stdout
     assert words.count("Title ") == 20
-    assert "… and 10 more: name a resource; --json has all" in words
+    assert "… and 10 more: name a document; --json has all" in words
     assert len(workspace.json("about")["nodes"]) == 30
 
 

@@ -1,6 +1,7 @@
 """`filestore init`, and what every command has in common: help, usage, finding the store."""
 
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -98,7 +99,7 @@ def test_help_of_every_command(run: Any, command: str) -> None:
     """Every command explains itself with an example that calls it."""
     done = run(command, "--help")
     assert done.code == 0
-    assert f"filestore {command}" in done.stdout.partition("example:")[2]
+    assert f"filestore {command}" in re.split("^examples?:", done.stdout, flags=re.M)[1]
     assert done.stderr == ""
 
 

@@ -106,7 +106,7 @@ def test_a_folder_around_what_was_added(either: Any) -> None:
     either.write("docs/two.md", "# Two\n\nWords of two.\n")
     either("add", "docs/sub/one.md", "docs")
     assert indexed(either) == ["docs: ../docs/two.md", "one.md: ../docs/sub/one.md"]
-    assert "every document in" in either("add", "docs/sub", code=4).stderr
+    assert "every file in" in either("add", "docs/sub", code=4).stderr
     done = either("add", "docs", "docs/two.md", code=5)
     assert done.stdout.startswith("unchanged docs")
     assert either.drift() == {}
@@ -130,7 +130,7 @@ def test_copies_are_announced_before_they_are_made(either: Any) -> None:
     for name in ("one.md", "two.md"):
         (elsewhere / name).write_text(f"# {name}\n\nWords.\n")
     done = either("add", elsewhere)
-    assert "copying 2 files, 34 bytes, to source/elsewhere" in done.stderr
+    assert "copying 2 files (34 bytes) to source/elsewhere" in done.stderr
     assert "--no-copy" in done.stderr
     assert "copying" not in either("add", elsewhere).stderr
     (elsewhere / "one.md").write_text("# one\n\nOther words.\n")
