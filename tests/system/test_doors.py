@@ -324,7 +324,7 @@ OURS: Final = {
     "a cache": "embed/models._remembered past/commits.load_submodules past/view.notes",
     "a process of ours": "exchange/parquet._messages extract/pool.extract"
     " server/agents/proof.ask fs/programs.results tui/workers/tasks.unpack verify/_rows.main",
-    "a file of the package": "embed/_minilm.read_tensors embed/vocabulary._words"
+    "a file of the package": "cli/_help._read embed/_minilm.read_tensors embed/vocabulary._words"
     " core/errors.extra_line"
     " server/operations.definitions",
 }
