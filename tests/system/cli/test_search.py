@@ -149,7 +149,7 @@ def test_signs_that_may_mean_otherwise_hide_nothing(workspace: Any, mode: str) -
     for query, excluded in SIGNS.items():
         done = workspace("search", "--mode", mode, "--json", "--", query)
         assert done.json["understood"]["excluded"] == excluded, query
-        assert any("left out" in note for note in done.json["notes"]) == bool(excluded), query
+        assert any("excluded" in note for note in done.json["notes"]) == bool(excluded), query
         assert done.json["hits"], query
     found = resources(workspace, "return -1", "--mode", mode)
     assert found[0] == "code.py"
@@ -165,7 +165,7 @@ def test_a_syntax_can_be_asked_for(workspace: Any) -> None:
     assert "anchor.md" in resources(workspace, long, "--mode", "keyword")
     assert "anchor.md" not in resources(workspace, long, "--syntax", "operators")
     said = workspace("search", "boat -anchor").stderr
-    assert "texts with anchor are left out" in said
+    assert "passages with anchor are excluded" in said
     query = '"mainsail in" boat* +strong'
     done = workspace("search", "--json", "--", query).json
     assert done["understood"] == {
