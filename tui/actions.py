@@ -147,10 +147,10 @@ def useless(command: str) -> str:
 
 
 def no_conflict(now: ActionContext) -> str:
-    """The finding has no two sides."""
-    if now.code and CODES[now.code].sides:
-        return ""
-    return "only conflicts and duplicates have two sides: put the cursor on one of them"
+    """The finding has no two sides, or to take one removes a document in place."""
+    if not (now.code and CODES[now.code].sides):
+        return "only conflicts and duplicates have two sides: put the cursor on one of them"
+    return "" if now.is_written or now.code != "duplicate" else useless("repair")
 
 
 def no_steps(now: ActionContext) -> str:
@@ -197,9 +197,6 @@ class Action(Struct, frozen=True, kw_only=True):
     """Why it cannot be done now; "" where it can."""
     writes: bool = False
     """Whether it changes files or the sidecar: refused in a read-only session."""
-    useless: str = ""
-    """The command whose refusal says why this is not done where the files are documents, as it is
-    about writing files of the store; "" where it is done."""
     asks: bool = False
     """Whether it asks first, so that only the answer is logged."""
     footer: int = 0
@@ -210,8 +207,6 @@ def refusal(action: Action, now: ActionContext) -> str:
     """Why an action cannot be done now; "" where it can."""
     if action.writes and now.read_only:
         return now.read_only
-    if action.useless and not now.is_written:
-        return useless(action.useless)
     return action.refusal(now) if action.refusal is not None else ""
 
 
@@ -310,13 +305,10 @@ ACTIONS: Final[tuple[Action, ...]] = (
     _everywhere("log", "at", "log", "show the command lines of everything done", _LOOKS),
     _everywhere("errors", "E", "errors", "show errors in full", _LOOKS),
     _everywhere("copy", "y", "copy",
-        "copy path, absolute path, path:line, Markdown link, vector id, text or command line; in "
-        "Browse, the paths or links of what is marked",
-        show,
-        footer=30, asks=True),
-    _everywhere("copy_command", "Y", "copy command",
-        "copy the command line that shows or does what is under the cursor",
-        "it copies the command line itself"),
+        "copy the path; in Browse, the paths of what is marked", show, footer=30),
+    _everywhere("copy_as", "Y", "copy as",
+        "copy path, absolute path, path:line, Markdown link, vector id, text or command line",
+        show, asks=True),
     _everywhere("theme", "T", "theme",
         "choose colours: dark, light, for the colour-blind, without colour", _LOOKS),
     _everywhere("zoom", "plus", "zoom", "zoom this part to the whole screen, and back", _LOOKS),
@@ -351,7 +343,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         asks=True),
     _browse("mode", "ctrl+t", "mode", "search by meaning, by words, or by both", search,
         asks=True),
-    _browse("text", "t", "text", "read the passage, or all of the document", show),
+    _browse("text", "t", "text", "read the passage; again, all of the document", show),
     _browse("outline", "number_sign", "outline", "choose a heading of the text, and go there",
         _MOVES, footer=44, asks=True),
     _browse("jump_back", "ctrl+o alt+left", "go back", "go back to where the last jump began",
@@ -427,7 +419,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     _verify("side", "t", "choose a side",
         "show both sides of a conflict or a duplicate, and choose one",
         lambda now: f"repair --ours {quoted(now.path)}" if now.path else "", refusal=no_conflict,
-        useless="repair", asks=True),
+        asks=True),
     _verify("show_file", "o", "show file", "go to the file in Browse", show, refusal=no_file),
     # Repair
     _repair("open", "l right", "open", "open the group, or read the step; enter does the same",

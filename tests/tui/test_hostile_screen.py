@@ -252,7 +252,7 @@ SINKS: Final[dict[str, Way]] = {
     "changes": _keys("b", "b"),
     "command line and what it says": _typed(":", until="a vector id"),
     "palette": _typed("^p", until="words of a line", then="esc"),
-    "menu of copies": _menu("1", "home", *["down"] * 3, "y"),
+    "menu of copies": _menu("1", "home", *["down"] * 3, "Y"),
     "help": _panel("f1"),
     "tasks": _panel("w"),
     "log": _panel("@"),

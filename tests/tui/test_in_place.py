@@ -193,6 +193,24 @@ def test_only_links_are_written_in_documents(folder):
     look(folder, act, size=(160, 40))
 
 
+def test_a_side_of_a_conflict_in_a_document_is_taken(folder):
+    """As of a chunk: both sides, a plan with its diff, a question."""
+    home = folder / "example_index" / "Home.md"
+
+    async def act(onlooker):
+        before = home.read_text()
+        home.write_text(f"{before}<<<<<<< HEAD\nOurs.\n=======\nTheirs.\n>>>>>>> branch\n")
+        await onlooker.press("ctrl+r", "2", words="conflict-markers")
+        await onlooker.press("G", "k", "k", words="at         line")
+        await onlooker.press("t", words="edit it by hand")
+        await onlooker.press("2", words="-Ours.")
+        await onlooker.press("A", words="1 file written")
+        await onlooker.press("y", words="applied")
+        await onlooker.until(lambda: home.read_text() == f"{before}Theirs.\n")
+
+    look(folder, act, size=(160, 40))
+
+
 def test_a_note_is_moved_with_its_links_and_back(folder):
     """A key asks for the path, shows the diff, and moves once that is confirmed; undo as ever."""
     root = folder / "example_index"

@@ -71,7 +71,7 @@ async def read(session, case, name):
     session.app.open_path(place(case, name))
     detail = session.app.page_of("browse").detail
     await session.until(lambda: detail.path == place(case, name) and detail.about is not None)
-    await session.press("t")
+    await session.idle()
     session.app.screen.set_focus(detail.reader)
     return detail
 
@@ -189,6 +189,25 @@ def test_the_original_of_a_chunk_is_opened(notes, monkeypatch):
     ((path, line),) = opened
     assert (notes.root / path).resolve() == (notes.folder / "notes" / "flat" / "rent.md").resolve()
     assert line == 1
+
+
+def test_one_key_reads_all_of_the_document(notes):
+    """From a passage, with the place kept; the way back leads to the passage."""
+
+    async def act(session):
+        detail = await read(session, notes, "flat/rent.md")
+        page, path = session.app.page_of("browse"), detail.path
+        if notes.root.name == "notes":
+            page.open_path(path, NOTES[path].splitlines().index("## When") + 1)
+            await session.until(lambda: detail.part is not None)
+        before = detail.part
+        await session.press("t")
+        await session.until(lambda: detail.visit.target.resource or detail.part != before)
+        await session.read("── " if detail.about is None else "┃Every month.")
+        await session.press("ctrl+o")
+        await session.until(lambda: (detail.path, detail.part) == (path, before))
+
+    notes.inspect(act, page="browse")
 
 
 def test_a_typed_open_leads_to_the_original_at_its_line(notes, monkeypatch):

@@ -126,7 +126,7 @@ def test_panels(folder):
 
     async def act(onlooker):
         for key, name in (
-            ("?", "help"), ("w", "tasks"), ("at", "log"), ("y", "copy"), ("ctrl+p", "palette"),
+            ("?", "help"), ("w", "tasks"), ("at", "log"), ("Y", "copy"), ("ctrl+p", "palette"),
             (":", "command"),
         ):  # fmt: skip
             await onlooker.press(key)

@@ -636,7 +636,7 @@ def _visit(terminal: Terminal) -> None:
     terminal.press("p", "plan for 1 finding  1 step")
     terminal.press("t", "leaves files alone")
     terminal.press("b", "changes: u undoes")
-    for key in ("@", "E", "w", "y", "T", ":"):
+    for key in ("@", "E", "w", "Y", "T", ":"):
         terminal.type(key)
         time.sleep(0.2)
         terminal.type("Escape")

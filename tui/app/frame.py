@@ -501,12 +501,7 @@ class Frame(KeysInOrder):
         if self.views:
             self.draw_head()
             now = self.action_context()
-            shown = [
-                action
-                for action in actions.available(self.page)
-                if now.is_written or not action.useless
-            ]
-            shown.sort(key=lambda action: -action.footer)
+            shown = sorted(actions.available(self.page), key=lambda action: -action.footer)
             items = [
                 Item(
                     line=texts.key_words(

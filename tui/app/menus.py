@@ -109,6 +109,14 @@ class Menus(Frame):
         self.push_screen(ChoiceScreen("Colours", choices, at=before, tried=take_theme), take_theme)
 
     def do_copy(self) -> None:
+        """Copy the path, or those of what is marked; without one, choose what to copy."""
+        now = self.action_context()
+        if now.path or now.marked:
+            self._copy("path", now, "")
+        else:
+            self.do_copy_as()
+
+    def do_copy_as(self) -> None:
         """Choose what to copy; paths are those of what is marked, where something is."""
         now, at = self.action_context(), self.view.line_to_edit()
         no_text = "" if now.path else "no file under the cursor"
@@ -144,15 +152,11 @@ class Menus(Frame):
             name = "search"
         return actions.command_line(actions.find(now.place, name), now)
 
-    def do_copy_command(self) -> None:
-        """Copy the command line of what is under the cursor."""
-        self.copy_text(self._command(self.action_context()), what="the command line")
-
     def _copy(self, name: str, now: ActionContext, line: str) -> None:
         if name == "line":
             self.copy_text(line, what="the path with its line")
         elif name == "command":
-            self.do_copy_command()
+            self.copy_text(self._command(now), what="the command line")
         elif name in ("path", "absolute", "link"):
             ways: dict[str, Callable[[str], str]] = {
                 "path": str,

@@ -115,8 +115,23 @@ class BrowseView(BrowsePage):
         self.host.context_changed()
 
     def do_text(self) -> None:
-        """Read the chunk."""
+        """Read the passage; again, all of the document that it is in."""
+        detail, about = self.detail, self.detail.about
+        if detail.section != "text" or about is None:
+            pass
+        elif detail.part is not None:
+            self._read_all(Target(path=about.path, top=detail.first_line))
+        elif not self.host.findings.tree.has_sections:
+            self.host.task_manager.read(
+                lambda store: store.listing.place_of(about.path),
+                lambda place: self._read_all(Target(resource=place[0])) if place else None,
+                group="all of it",
+            )
         self._look_at("text")
+
+    def _read_all(self, target: Target) -> None:
+        self._remember()
+        self.detail.show(target)
 
     def do_raw(self) -> None:
         """Show the whole file; again, the text."""

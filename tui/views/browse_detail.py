@@ -403,7 +403,7 @@ class Detail(Vertical):
         self._key, self._arrived, self._at = key, self._target, None
         self.reader.show(lines, key=key, at=at)
         if self.find or self.section == "text":
-            self.reader.find(self.find)
+            self.reader.find(self.find, stays=at is not None)
         self.draw_sections()
 
     def _link_lines(self, about: "About") -> list[Line]:
@@ -467,7 +467,7 @@ class Detail(Vertical):
 
     @on(Resize)
     def _resized(self, event: Resize) -> None:
-        if self.about is not None and self._way == "text":
+        if self._target is not None and self._way == "text":
             self._stop()
             self._settling = self.set_timer(RESTED_S, self.read)
 

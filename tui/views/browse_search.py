@@ -61,6 +61,8 @@ class BrowseSearch(Vertical):
         """The last query, without prefix and options."""
         self.asked_kind = ""
         """The kind of file that the last search kept to; "" for all."""
+        self._shown_words = ""
+        """The query whose hits are shown."""
         self._typed = ""
         self._is_warm = False
         """Whether the process that searches has its store open."""
@@ -185,6 +187,7 @@ class BrowseSearch(Vertical):
         query, source = texts.parse_source(asked)
         if is_typing and not query:
             return
+        is_shown = query == self._shown_words
         self.query_words = query
         self.hits.marks = set()
         arguments = {"query": query, "k": HITS, "mode": self.asked_mode, "syntax": syntax or "auto"}
@@ -193,16 +196,14 @@ class BrowseSearch(Vertical):
         else:
             # A search may index what was edited.
             arguments["update"] = not self._host.read_only
-            self._found, self._known_of = {}, {}
-            self.hits.show(Listed())
-            self._hit_caption.show([])
+            if not is_shown:  # what was found while it was typed can be gone to meanwhile
+                self._empty()
         self._end_waiting()
 
         def no_answer(error: FilestoreError) -> None:
             self._end_waiting()
-            self._found = {}
+            self._empty()
             self._answer_caption.show(error_lines(error))
-            self.hits.show(Listed())
 
         self._question = self._host.task_manager.ask(
             Job(
@@ -217,6 +218,11 @@ class BrowseSearch(Vertical):
         self._waiting = self.set_interval(ASKED_S, self._show_asking)
         if not is_typing:
             self._show_asking()
+
+    def _empty(self) -> None:
+        self._found, self._known_of, self._shown_words = {}, {}, ""
+        self.hits.show(Listed())
+        self._hit_caption.show([])
 
     def _show_asking(self) -> None:
         if self._question is not None:
@@ -248,6 +254,7 @@ class BrowseSearch(Vertical):
         self._end_waiting()
         self._is_warm = True
         self._answer_caption.show(texts.answer_lines(answer, limit=HITS))
+        self._shown_words = self.query_words
         self._found = {hit.path: hit for hit in answer.hits or answer.nearest}
         self._known_of = {path: self._codes(path) for path in self._found}
         self._changed = set()

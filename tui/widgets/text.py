@@ -111,16 +111,17 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
         if self.is_attached:
             self._lay()
 
-    def find(self, words: Sequence[str]) -> int:
+    def find(self, words: Sequence[str], *, stays: bool = False) -> int:
         """Show where words are, without regard to case; returns how often. None for no words.
 
-        The first line with the most of new words is scrolled to, unless it is in sight.
+        The first line with the most of new words is scrolled to, unless it is in sight or the
+        place stays.
         """
         is_new = list(words) != list(self._sought)
         self._sought = words
         self._current = None if is_new else self._current
         self._search()
-        if is_new and self._matches:
+        if is_new and self._matches and not stays:
             self._to_match(self._best_match())
         self.refresh()
         return len(self._matches)
