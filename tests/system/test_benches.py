@@ -97,6 +97,7 @@ TOO_LONG: Final = frozenset(
         "extras",
         "figures",
         "first_answer",
+        "keystrokes",
         "large_index",
         "model_runtimes",
         "packages",

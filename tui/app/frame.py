@@ -472,7 +472,7 @@ class Frame(KeysInOrder):
     # Drawing
 
     def on_resize(self, event: Resize) -> None:
-        """Show a notice in place of everything where there is no room for it."""
+        """Draw what fits, or show a notice in place of everything where there is no room for it."""
         size = drawable(event.size)
         if size != event.size:
             event.prevent_default()
@@ -485,6 +485,8 @@ class Frame(KeysInOrder):
                     self.push_screen(SmallScreen())
 
             self.call_later(show_too_small)
+        # The footer has as many keys as fit.
+        self.context_changed()
 
     def work_changed(self) -> None:
         """Draw the progress of work, at most ten times a second."""

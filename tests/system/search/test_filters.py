@@ -74,7 +74,7 @@ def test_a_pasted_text_is_searched_to_its_end(workspace: Any) -> None:
         answer = workspace.json("search", "--mode", mode, f"{frames}\nKeyError: heron_total")
         assert answer["hits"][0]["path"].startswith("chunked/fix.md/")
         assert "heron_total" in answer["hits"][0]["excerpt"]
-        assert [note for note in answer["notes"] if "words are not searched for" in note]
+        assert [note for note in answer["notes"] if "words are ignored" in note]
     assert not workspace.json("search", "the migration")["notes"]
 
 
