@@ -107,7 +107,7 @@ def parse(words: Sequence[str]) -> tuple[Run, Any]:
     words, fields = _without_fields(words)
     command, position = _command_in(words)
     front_words = [word for word in words[:position] if word != "--"]
-    parser = _Parser(prog="filestore", add_help=False)
+    parser = _Parser(prog="filestore", add_help=False, formatter_class=_formatter)
     parser.add_argument("--version", "-V", action="store_true")
     parser.add_argument("--help", "-h", action="store_true")
     _take(parser, _Front)

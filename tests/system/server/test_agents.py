@@ -129,7 +129,7 @@ def test_the_answer_is_short_and_plain(stores: Stores) -> None:
     note = asked(stores, "add_note", **given)["path"]
     assert "> tags: key, door" in call(stores, "show", path=note).content[0].text.splitlines()
     gone = call(stores, "show", path="chunked/notes/gone.md").content[0].text
-    assert "Try: take the path of a hit of search" in gone
+    assert "Try: use a path exactly as search returned it" in gone
 
 
 def test_what_a_large_store_is_about_is_short(tmp_path: Path) -> None:
