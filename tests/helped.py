@@ -53,6 +53,7 @@ _PAGES: Final = {
     "compare": "git",
     "convert": "exchange",
     "doctor": "troubleshooting",
+    "config": "start",
     "embeddings": "exchange",
     "evaluate": "search",
     "export": "exchange",

@@ -82,11 +82,18 @@ def line(text: str = "", *, style: str = "") -> None:
     sys.stdout.write(safe + "\n")
 
 
-def styled(pieces: Iterable[tuple[str, str]]) -> None:
-    """Print one line of several styles, made safe for a terminal."""
+def styled(pieces: Iterable[tuple[str, str]], *, link: str = "") -> None:
+    """Print one line of several styles, made safe for a terminal.
+
+    Args:
+        pieces: Texts with their styles.
+        link: An address that the first piece leads to; "" for none.
+    """
     colours = _terminal.colours()
     for text, style in pieces:
         safe = one_line(text)
+        if link:
+            safe, link = f"\x1b]8;;{link}\x1b\\{safe}\x1b]8;;\x1b\\", ""
         sys.stdout.write(f"\x1b[{style}m{safe}\x1b[0m" if safe and style and colours else safe)
     sys.stdout.write("\n")
 

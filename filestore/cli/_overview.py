@@ -11,7 +11,12 @@ if TYPE_CHECKING:
     from typing import Any, Final
 
 GROUPS: Final = {
-    "start": {"init": "", "demo": "", "tui doctor": "open the inspector; check this machine"},
+    "start": {
+        "init": "",
+        "demo": "",
+        "tui": "",
+        "doctor config": "check this machine; list your defaults",
+    },
     "find": {
         "search": "find passages, best first, with line and freshness",
         "show": "",

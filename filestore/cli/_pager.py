@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Final
 
-_USUAL: Final = "less"
 _LESS: Final = "FRX"
 """Options of less: it ends by itself on one screen, shows colours, and leaves what it showed."""
 _OFF: Final = frozenset(("--no-pager", "--no-input"))
@@ -102,22 +101,16 @@ def _is_shown(text: str) -> bool:
     """Show a text through the pager; whether there is one, and it did."""
     import shlex
 
+    from filestore.cli._terminal import preferred
+    from filestore.core.errors import FilestoreError
     from filestore.fs.programs import run_program
 
     try:
-        command = shlex.split(_named())
+        command = shlex.split(preferred("pager"))
         if not command or command == ["cat"]:
             return False
         data = text.encode(sys.stdout.encoding or "utf-8", "backslashreplace")
         variables = {} if "LESS" in os.environ else {"LESS": _LESS}
         return run_program(command, input=data, variables=variables).returncode <= 0
-    except (OSError, ValueError):
+    except (OSError, ValueError, FilestoreError):
         return False
-
-
-def _named() -> str:
-    """The pager: of FILESTORE_PAGER, of PAGER, else less; "" where a person wants none."""
-    for name in ("FILESTORE_PAGER", "PAGER"):
-        if (named := os.environ.get(name)) is not None:
-            return named
-    return _USUAL

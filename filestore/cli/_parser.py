@@ -5,7 +5,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from importlib import import_module
 from itertools import pairwise
 from typing import Annotated, Any, Final, NoReturn, TypeVar
@@ -147,8 +147,26 @@ def parse(words: Sequence[str]) -> tuple[Run, Any]:
     here = given.get("store", ())
     stores = [*getattr(front, "store", ()), *([here] if isinstance(here, str) else here)]
     given["store"] = tuple(stores) if takes_several else next(iter(stores), None)
-    given = {"json": hasattr(front, "json")} | given
+    given = (
+        _preferred(command, kind, {*given, *vars(front)}) | {"json": hasattr(front, "json")} | given
+    )
     return run, _made(kind, given, command)
+
+
+_PREFERRED: Final = {"search": {"k": "limit", "mode": "mode"}, "similar": {"k": "limit"}}
+"""Options that a person may want otherwise in every store, on a terminal alone: scripts of two
+people get the same."""
+
+
+def _preferred(command: str, kind: type[CommonOptions], given: Container[str]) -> dict[str, Any]:
+    """What a person wants of a command that answers them on a terminal."""
+    if "json" in given or not sys.stdout.isatty():
+        return {}
+    fields = {field.name: field for field in fields_of(kind)}
+    return {
+        key: fields[key].kind(_terminal.preferred(name))
+        for key, name in _PREFERRED.get(command, {}).items()
+    }
 
 
 def _without_fields(words: Sequence[str]) -> tuple[list[str], str | None]:

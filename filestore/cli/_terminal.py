@@ -4,6 +4,7 @@ Every command asks here. One rule: what a program reads through a pipe depends o
 """
 
 import os
+import re
 import sys
 from contextvars import ContextVar
 from typing import Annotated, Any, Final, Literal
@@ -12,6 +13,7 @@ from msgspec import Struct
 
 from filestore.core.caller import other_caller
 from filestore.core.colors import DUMB, wanted_colors
+from filestore.core.errors import FilestoreError
 from filestore.server import wire
 from filestore.server.operations import Typed, option
 
@@ -44,7 +46,48 @@ def colours() -> bool:
     caller = other_caller()
     if wanted == "auto":
         wanted = wanted_colors() if caller is None else caller.colors
-    return wanted == "always" or (wanted == "auto" and sys.stdout.isatty())
+    if wanted == "auto":
+        return sys.stdout.isatty() and preferred("color") != "never"
+    return wanted == "always"
+
+
+def preferred(name: str) -> str:
+    """What a person wants in every store: see `defaults.default`.
+
+    Settings that cannot be read have none: what opens a store, and `config`, says what is wrong.
+    """
+    from filestore.config import defaults
+    from filestore.config.layout import configuration_folder
+    from filestore.config.settings import UserDefaults
+
+    known = _PREFERRED.get()
+    if name not in known:
+        folder = configuration_folder()
+        try:
+            own = defaults.own_defaults(folder)
+        except FilestoreError:
+            own = UserDefaults()
+        known.update({one: defaults.default(one, own, folder).value for one in defaults.USUAL})
+    return known[name]
+
+
+def link(path: str, line: int | None) -> str:
+    """The address that opens a file in a person's editor; "" where they want none, or in a pipe.
+
+    Args:
+        path: Absolute.
+        line: From 1; None for the first one.
+    """
+    if not (sys.stdout.isatty() and colours()):
+        return ""
+    from urllib.parse import quote
+
+    form = preferred("links")
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9+.-]*:[!-~]+", form):
+        return ""
+    # Nothing of a name is left that could end the address.
+    place = quote(os.fsencode(path), safe="/")
+    return form.replace("{line}", str(line or 1)).replace("{path}", place)
 
 
 def draws() -> bool:
@@ -104,3 +147,8 @@ def wishes() -> Wishes:
 def use(wishes: Wishes) -> None:
     """Let these hold from now on, in this thread."""
     _WISHES.set(wishes)
+    _PREFERRED.set({})
+
+
+_PREFERRED: ContextVar[dict[str, str]] = ContextVar("preferred", default={})  # noqa: B039
+"""What was read of a person's defaults for this command: each line of output asks for colours."""

@@ -295,18 +295,19 @@ def print_words(answer: "Found") -> None:
         tail += f"  (+{hit.others} more)" if hit.others else ""
         copies = len(hit.copies)
         tail += f"  (+{copies} {'copy' if copies == 1 else 'copies'})" if copies else ""
+        link = _terminal.link(absolute(relative(hit, hit.document)), hit.line)
         # On a narrow terminal as much is shown as on most, in more lines.
         room = max(columns, _terminal.USUAL) - len(head) - len(tail) - 2
         innermost = hit.section if len(hit.section) < 2 else ("…", hit.section[-1])
         if len(_output.one_line(" > ".join(innermost))) > max(0, room):
             # Not even the innermost heading fits on the line of the document.
-            _output.styled([(head, _BOLD), (tail, _BOLD)])
+            _output.styled([(head, _BOLD), (tail, _BOLD)], link=link)
             where = _clipped(hit.section, max(columns, _terminal.USUAL) - len(_INDENT))
             _print_lines([where], columns, style="")
         else:
             where = f"  {_clipped(hit.section, room)}" if hit.section else ""
             if len(head + where + tail) <= columns:
-                _output.styled([(head, _BOLD), (where, ""), (tail, _BOLD)])
+                _output.styled([(head, _BOLD), (where, ""), (tail, _BOLD)], link=link)
             else:
                 _output.line(head + where + tail, style=_BOLD)
         store = hit.store and f"store {hit.store}"

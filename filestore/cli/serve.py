@@ -17,6 +17,8 @@ from msgspec.structs import replace
 
 from filestore.cli import EXIT_INTERRUPTED, _context, _output, _parser, _terminal
 from filestore.config import layout
+from filestore.config.defaults import default, own_defaults
+from filestore.config.settings import USERS
 from filestore.core.caller import answering, leads
 from filestore.core.colors import DUMB
 from filestore.core.errors import FilestoreError, UsageError, extra_line, missing_packages
@@ -461,7 +463,7 @@ def _editor(spot: "Spot") -> tuple[str, ...]:
     from filestore.browse.editor import opened_at, program_for
     from filestore.extract import is_text
 
-    program, text = program_for(spot.path, os.environ), is_text(spot.path)
+    program, text = program_for(spot.path, _variables()), is_text(spot.path)
     if program.problem:
         remedy = "EDITOR=vi filestore open …" if text else "open it with the program for it"
         raise NotOpenedError(program.problem, remedy=remedy)
@@ -472,6 +474,14 @@ def _editor(spot: "Spot") -> tuple[str, ...]:
         _output.note(f"line {spot.line} of {shown_path(spot.path)}")
         return *program.words, spot.path
     return command
+
+
+def _variables() -> dict[str, str]:
+    """Those of the process, with the editor that the user's settings name."""
+    folder = layout.configuration_folder()
+    editor = default("editor", own_defaults(folder), folder)
+    is_chosen = editor.origin.endswith(USERS)
+    return {**os.environ, **({"VISUAL": editor.value} if is_chosen else {})}
 
 
 class Tui(CommonOptions, frozen=True, kw_only=True):
@@ -529,6 +539,7 @@ def run_tui(options: Tui) -> int:
         frame.Options(
             store=_context.named(replace(options, store=options.place or options.store)),
             configuration=layout.configuration_folder(),
+            environment=_variables(),
             read_only="the inspector was started with --read-only" if options.read_only else "",
             ascii=options.ascii,
             mouse=options.mouse,

@@ -63,6 +63,7 @@ BackendName = Literal["faiss", "local", "qdrant", "pgvector"]
 LayoutName = Literal["tree", "flat", "in-place"]
 LAYOUTS: Final[dict[LayoutName, Tree]] = {"tree": CHUNKS, "flat": CHUNKS, "in-place": DOCUMENTS}
 A = TypeVar("A", bound="AgentRules")
+T = TypeVar("T", bound=Struct)
 
 
 class SettingsError(FilestoreError, ValueError):
@@ -156,6 +157,22 @@ class InspectorOptions(Struct, frozen=True, kw_only=True):
     """Of its list, in their order; none for the usual ones."""
     keys: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """An action, as ``browse.filter``, to the keys that do it in place of its own."""
+
+
+class UserDefaults(Struct, frozen=True, kw_only=True):
+    """The table ``[defaults]`` of the user's settings; None leaves it to what comes after."""
+
+    limit: Annotated[int, Meta(ge=1, le=1_000)] | None = None
+    """Results of `search` and `similar`, on a terminal alone."""
+    mode: Literal["hybrid", "vector", "keyword"] | None = None
+    """Of `search`, on a terminal alone."""
+    color: Literal["auto", "never"] | None = None
+    pager: str | None = None
+    """A command; empty for none."""
+    editor: str | None = None
+    """A command."""
+    links: str | None = None
+    """An address that opens a hit, with ``{path}`` and ``{line}``; empty for none."""
 
 
 class AgentOptions(AgentRules, frozen=True, kw_only=True):
@@ -511,11 +528,34 @@ def users(configuration: str) -> tuple[dict[str, Any], tuple[str, ...]]:
     with _naming(path):
         folders = converted(table.get("sidecar", {}), dict[str, Any], "sidecar")
         known = {
-            "": ["sidecar", "agents", "inspector"],
+            "": ["sidecar", "agents", "inspector", "defaults"],
             "agents": AgentRules.__struct_fields__,
             "inspector": InspectorOptions.__struct_fields__,
+            "defaults": UserDefaults.__struct_fields__,
         }
-        return folders, tuple(f"{path}: {one}" for one in unknown_keys(table, known))
+        named = list(unknown_keys(table, known))
+        try:
+            converted(table.get("defaults", {}), UserDefaults, "defaults")
+        except UnfitError as error:
+            # A misspelt preference is no reason to keep a store closed.
+            named.append(f"{error.message}; the defaults are ignored")
+        return folders, tuple(f"{path}: {one}" for one in named)
+
+
+def user_table(configuration: str, name: str, kind: type[T]) -> T:
+    """A table of the user's settings, which holds in every store.
+
+    Args:
+        configuration: The user's configuration folder.
+        name: Of the table.
+        kind: What it becomes.
+
+    Raises:
+        SettingsError: It cannot be read.
+    """
+    path, table = _users_table(configuration)
+    with _naming(path):
+        return converted(table.get(name, {}), kind, name)
 
 
 def user_inspector(configuration: str) -> InspectorOptions:
@@ -524,9 +564,7 @@ def user_inspector(configuration: str) -> InspectorOptions:
     Raises:
         SettingsError: It cannot be read.
     """
-    path, table = _users_table(configuration)
-    with _naming(path):
-        return converted(table.get("inspector", {}), InspectorOptions, "inspector")
+    return user_table(configuration, "inspector", InspectorOptions)
 
 
 def user_agents(configuration: str) -> AgentRules:

@@ -565,6 +565,7 @@ OPERATIONS: Final = (
     Operation("token", "manage the tokens of clients of 'serve'"),
     Operation("demo", "take a tour in a temporary folder"),
     Operation("tui", "open the inspector"),
+    Operation("config", "list what you want in every store, and its origin"),
     Operation("doctor", "check this machine, and name the command to run first"),
     Operation("help", "print the help of a command, a page of the manual, or a code"),
 )

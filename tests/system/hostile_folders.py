@@ -217,6 +217,7 @@ def scenes(*, in_place: bool) -> list[Scene]:
         ("mcp", "--install", "claude", "--yes", "--to", "../agents.json"),
         ("demo",),
         ("doctor",),
+        ("config",),
         ("help", "exit-codes"),
         ("git", "status"),
     ]

@@ -510,6 +510,7 @@ def scenes(planted: Planted) -> dict[str, list[Scene]]:
         ],
         "demo": [("demo",)],
         "doctor": [("doctor",), ("doctor", "--json")],
+        "config": [("config",), ("config", "--json")],
         "help": [("help",), ("help", "ls"), ("help", "\x1b[31m"), ("help", "exit-codes")],
     }
     made = {command: [Scene(words=words) for words in ways] for command, ways in found.items()}

@@ -24,6 +24,7 @@ READING: Final = {
     "about": ["about"],
     "backend": ["backend"],
     "doctor": ["doctor"],
+    "config": ["config"],
     "duplicates": ["duplicates"],
     "links": ["links", "{notes}/a.md"],
     "log": ["log", "walrus"],

@@ -149,6 +149,7 @@ def test_search_and_models(filled, says):
     says("Toured", "demo", code=None)
     says("HelpText", "help", "ls")
     says("Diagnosis", "doctor", code=None)
+    says("Preferences", "config")
     says("Failure", "show", "nowhere.md", code=3)
 
 

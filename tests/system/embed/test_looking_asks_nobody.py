@@ -32,6 +32,7 @@ LOOKING: Final = {
     "embedder list": ("embedder", "list"),
     "git status": ("git", "status"),
     "doctor": ("doctor",),
+    "config": ("config",),
     "sync that embeds nothing": ("sync", "--no-embed"),
 }
 

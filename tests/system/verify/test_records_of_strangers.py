@@ -44,6 +44,7 @@ COMMANDS_TRIED = {
     "open": [["open", "{source}:1", "--print"], ["open", "{source}:1", "--chunk", "--print"]],
     "reconstruct": [["reconstruct", "stranger0"]],
     "doctor": [["doctor"]],
+    "config": [["config"]],
     "duplicates": [["duplicates"]],
     "trust": [["trust", "--list"]],
     "export": [["export", "jsonl", "../out.jsonl"], ["export", "markdown", "../out"]],
