@@ -18,7 +18,7 @@ class Preference(JsonObject, Struct, frozen=True):
     value: str
     """As it holds; empty for none."""
     origin: str
-    """A variable, the path of the user's settings, or empty: nobody chose it."""
+    """A variable, the path of the user's settings, or empty for what was not chosen."""
 
 
 class Preferences(JsonObject, Struct, frozen=True):
