@@ -160,7 +160,7 @@ def test_the_filter_finds_summaries(folder):
         await onlooker.press("enter", "j")
         path = onlooker.app.view.outline.path
         assert path.endswith("/summary1.md")
-        await onlooker.press("escape", words="resources")
+        await onlooker.press("escape", words="documents")
         await onlooker.until(lambda: onlooker.app.view.outline.path == path)
         assert len(onlooker.app.view.outline.key) == 2
 
