@@ -283,8 +283,7 @@ def embedder_use(options: UseFolder) -> int:
     if options.name.lower() in known_embedders():
         raise UsageError(
             f"{options.name} is a kind of embedder, and no name for a folder",
-            remedy="take another one: filestore embedder use my-model"
-            f" {shlex.quote(options.folder)}",
+            remedy=f"filestore embedder use my-model {shlex.quote(options.folder)}",
         )
     folder = absolute(options.folder)
     # A folder without a model is refused now, not when it is needed.

@@ -142,7 +142,7 @@ def check_name(name: object) -> str:
         UsageError: It cannot.
     """
     if not isinstance(name, str):
-        raise UsageError("the name of a collection is a text", remedy='send "rag_name": "NAME"')
+        raise UsageError('the name of a collection is a text: send "rag_name": "NAME"')
     if not name.strip():
         reason = "it is empty"
     elif name != name.strip():
@@ -154,9 +154,7 @@ def check_name(name: object) -> str:
     elif not (reason := why_no_name(name)) and len(name.encode()) > LONGEST_NAME_BYTES:
         reason = f"it has more than {LONGEST_NAME_BYTES} bytes"
     if reason:
-        raise UsageError(
-            f"{brief(name)} cannot name a collection: {reason}", remedy="choose another name"
-        )
+        raise UsageError(f"{brief(name)} cannot name a collection: {reason}; choose another name")
     return name
 
 
@@ -170,8 +168,8 @@ def check_alike(name: str, others: Iterable[str]) -> None:
     for other in others:
         if other != name and folded_path(other) == folded:
             raise RefusedError(
-                f"{brief(name)} differs only by case or composition from {brief(other)}",
-                remedy="use that name, or choose another one",
+                f"{brief(name)} differs only by case or composition from {brief(other)}"
+                ": use that name, or choose another one",
             )
 
 
@@ -245,8 +243,8 @@ class ServedCollection:
         kind = kind_of(self.path)
         if kind == "":
             raise UnknownCollectionError(
-                f"there is no collection {brief(self.name)}",
-                remedy="GET /rag/list has all there are; POST /rag/index makes one",
+                f"there is no collection {brief(self.name)}"
+                ": GET /rag/list has all there are; POST /rag/index makes one",
             )
         if kind == "faiss-json":
             raise NotIndexedError(
@@ -262,9 +260,7 @@ class ServedCollection:
             BusyError: Another one took too long.
         """
         if not self._writer.acquire(timeout=_WAIT_S):
-            raise BusyError(
-                f"{brief(self.name)} is being written", remedy="ask again once it has been"
-            )
+            raise BusyError(f"{brief(self.name)} is being written: ask again once it has been")
         try:
             yield
         finally:
@@ -328,7 +324,7 @@ class ServedCollection:
 
 
 def _busy() -> BusyError:
-    return BusyError("the collection is being exchanged or asked", remedy="ask again later")
+    return BusyError("the collection is being exchanged or asked: ask again later")
 
 
 FOLDER: Final = "documents"
@@ -410,8 +406,8 @@ def documents_in(given: Sequence[str | Mapping[str, Any]]) -> list[SentDocument]
     for place, one in enumerate(found):
         if one.id in seen:
             raise UsageError(
-                f"document {place}: the id {brief(one.id)} is that of another document",
-                remedy="give each document an id of its own, or none",
+                f"document {place}: the id {brief(one.id)} is that of another document"
+                "; give each document an id of its own, or none",
             )
         seen.add(one.id)
     return found
@@ -426,8 +422,8 @@ def checked_info(given: dict[str, Any]) -> dict[str, Any]:
     size = len(orjson.dumps(given))
     if size > _MOST_INFO_BYTES:
         raise UsageError(
-            f"dataset_info has {size:,} bytes: it has at most {_MOST_INFO_BYTES:,}",
-            remedy="put what belongs to one document into its metadata",
+            f"dataset_info has {size:,} bytes: it has at most {_MOST_INFO_BYTES:,}"
+            "; put what belongs to one document into its metadata",
         )
     return given
 
@@ -438,9 +434,7 @@ def _document(place: int, given: str | Mapping[str, Any]) -> SentDocument:
         given = {"text": given}
     unknown = sorted(set(given) - _KEYS)
     if unknown:
-        raise UsageError(
-            f"{wrong} unknown key {brief(unknown[0])}", remedy="put it into its metadata"
-        )
+        raise UsageError(f"{wrong} unknown key {brief(unknown[0])}: put it into its metadata")
     texts = [given[key] for key in _TEXTS if given.get(key) is not None]
     if len(texts) != 1 or not isinstance(texts[0], str):
         raise UsageError(f"{wrong} expected one text, as text or content")

@@ -100,17 +100,15 @@ class Collections(disk.Closing):
         for one in ancestors(self.path):
             if os.path.exists(os.path.join(one, SETTINGS)):
                 raise UsageError(
-                    f"{shown_path(self.path)} lies in the store {shown_path(one)}",
-                    remedy="choose a folder outside it: each collection is a store of its own",
+                    f"{shown_path(self.path)} lies in the store {shown_path(one)}"
+                    ": choose a folder outside it: each collection is a store of its own",
                 )
         if writes:
             with disk.disk_errors(self.path):
                 os.makedirs(self.path, exist_ok=True)
                 staged.collect_folders(self.path)
         if not os.path.isdir(self.path):
-            raise UsageError(
-                f"{shown_path(path)} is no folder", remedy="name the folder of the collections"
-            )
+            raise UsageError(f"{shown_path(path)} is no folder: name the folder of the collections")
 
     def close(self) -> None:
         """Let go of every file."""
@@ -292,9 +290,7 @@ class Collections(disk.Closing):
             ReadOnlyError: They are.
         """
         if not self.writes:
-            raise ReadOnlyError(
-                "collections are served to be read", remedy="start the server with --write"
-            )
+            raise ReadOnlyError("collections are served to be read: start the server with --write")
 
     def _place(self, name: str) -> str:
         return os.path.join(self.path, name)
@@ -346,14 +342,14 @@ class Collections(disk.Closing):
         if kind in ("", "store") or strange:
             what = "is a store that was made otherwise" if kind == "store" else "holds other files"
             raise RefusedError(
-                f"{shown} {what}: it is neither replaced nor deleted here",
-                remedy="choose another name, or remove the folder yourself",
+                f"{shown} {what}: it is neither replaced nor deleted here"
+                "; choose another name, or remove the folder yourself",
             )
         sidecar = settings.sidecar_folder(path, self._configuration)
         if sidecar != os.path.join(path, ".sidecar"):
             raise RefusedError(
-                f"the sidecar of {shown} lies elsewhere: {shown_path(sidecar)}",
-                remedy="take it out of your settings, or remove the folder yourself",
+                f"the sidecar of {shown} lies elsewhere: {shown_path(sidecar)}"
+                "; take it out of your settings, or remove the folder yourself",
             )
         # Vectors elsewhere could not be exchanged in one step, nor would they go with its folder.
         if not _has_settings(served.path):
@@ -389,8 +385,8 @@ class Collections(disk.Closing):
         if strange or not is_as_written:
             what = f"{shown_path(strange[0])} was put there" if strange else "a document changed"
             raise RefusedError(
-                f"{brief(served.name)} was changed since it was indexed: {what}",
-                remedy='send "overwrite": true to replace it all the same',
+                f"{brief(served.name)} was changed since it was indexed: {what}"
+                '; send "overwrite": true to replace it all the same',
             )
 
     @contextlib.contextmanager

@@ -48,8 +48,8 @@ class ModelChanged(FilestoreError):
     def __init__(self, name: str) -> None:
         super().__init__(
             f"the vectors of this store come from another model than {name}",
-            remedy="name that model in filestore.toml again, or `filestore embedder set"
-            f" {shlex.quote(name)}`",
+            remedy=f"'filestore embedder set {shlex.quote(name)}' embeds everything with it;"
+            " or name the other model in filestore.toml",
         )
 
 
@@ -269,9 +269,7 @@ def chosen_by(word: str, *, root: str, options: ModelOptions, machine: Machine) 
     elif kind in FOLDER_KINDS:
         model = model if colon else DEFAULT_MODEL
     if options.endpoint and not is_service(kind):
-        raise UsageError(
-            "--endpoint says where openai:MODEL is", remedy="name openai:MODEL as the embedder"
-        )
+        raise UsageError("--endpoint says where openai:MODEL is; name openai:MODEL as the embedder")
     choice = Choice(name=f"{kind}:{model}", options=options, machine=machine, root=root)
     if is_service(kind):
         return choice
@@ -345,8 +343,7 @@ def _light_kind(folder: str, word: str) -> str:
         raise ModelUnusable(
             f"the model {word} has no model.onnx: only torch can run it, which takes some 10 s of"
             " each command",
-            remedy="to confirm: `filestore embedder set"
-            f" {shlex.quote(f'sentence-transformers:{word}')}`",
+            remedy=f"filestore embedder set {shlex.quote(f'sentence-transformers:{word}')}",
         )
     return "onnx"
 
@@ -392,7 +389,7 @@ def _recorded(folder: str, root: str, machine: Machine) -> tuple[str, Machine]:
     if known != folder:
         raise UsageError(
             f"the name {name!r} stands for the model in {known}",
-            remedy="rename one of the folders, or `filestore embedder use"
-            f" {shlex.join((name, folder))}`",
+            remedy=f"'filestore embedder use {shlex.join((name, folder))}' makes it this one;"
+            " or rename one of the folders",
         )
     return name, replace(machine, models={**machine.models, name: folder})

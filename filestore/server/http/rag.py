@@ -63,7 +63,7 @@ class Workers:
         """
         with self._lock:
             if self._waiting[kind] >= _MOST_WAITING[kind]:
-                raise BusyError("too many requests wait", remedy="ask again later")
+                raise BusyError("too many requests wait: ask again later")
             self._waiting[kind] += 1
         future = self._pools[kind].submit(job)
 
@@ -121,7 +121,7 @@ def _one(first: T, second: T, both: str) -> T:
         UsageError: They differ.
     """
     if first is not None and second not in (None, first):
-        raise UsageError(f"{both} differ", remedy="send one of them")
+        raise UsageError(f"{both} differ: send one of them")
     return second if first is None else first
 
 
@@ -198,12 +198,12 @@ def collection_routes(collections: "Collections | None") -> list[Route]:
         async def respond(request: Request) -> Response:
             if collections is None:
                 raise NoRouteError(
-                    "no folder of collections is served",
-                    remedy="start the server with --collections FOLDER",
+                    "no folder of collections is served"
+                    ": start the server with --collections FOLDER",
                 )
             if changes and not request.scope["caller"].writes:
                 raise ReadOnlyError(
-                    "this token may read only", remedy="filestore token add NAME --write"
+                    "this token may read only", remedy="filestore token add laptop --write"
                 )
             return answer(await asked(collections, workers, request))
 
