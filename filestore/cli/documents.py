@@ -252,7 +252,10 @@ def run_update(options: Update) -> int:
 
     What was made from originals that are gone stays; --remove-gone removes it, but for hand edits.
 
-    Example: filestore update handbook --plan
+    Examples:
+        filestore update
+        filestore update handbook --plan
+        filestore update --remove-gone
     """
     with _context.open_store(options) as store, _output.progress_bar() as on_progress:
         if options.plan:

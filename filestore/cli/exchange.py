@@ -249,7 +249,7 @@ class Reconstruct(Limited, frozen=True, kw_only=True):
 def run_reconstruct(options: Reconstruct) -> int:
     """Put a text together from its chunks: of a document, or of chunks that others made.
 
-    Example: filestore reconstruct glossary.md -o glossary.txt
+    Example: filestore reconstruct notes.md -o notes.txt
     """
     if options.origin is not None:
         if options.force:

@@ -34,7 +34,7 @@ def run_ls(options: Ls) -> int:
     In place: the folders with counts and the documents, those of a folder, or the sections of a
     document with their lines. A glob, such as 'notes/*plan*', lists the documents that match.
 
-    Example: filestore ls field-guide
+    Example: filestore ls handbook
     """
     from filestore.browse.file import Resources
 
@@ -134,7 +134,10 @@ def run_show(options: Show) -> int:
     PATH:p2-4 pages, PATH#Heading is a section. What search prints, it takes: a chunk file, a
     document, an original of a chunk store.
 
-    Example: filestore show chunked/glossary.md/chunk1.md --record
+    Examples:
+        filestore show handbook/lease.md
+        filestore show handbook/lease.md:3
+        filestore show chunked/notes.md/chunk1.md --record
     """
     with _context.open_store(options) as store:
         shown = options.answer(store)
@@ -178,7 +181,7 @@ def run_about(options: requests.About) -> int:
     Summaries from the top down, topics, folders and documents, and the headings of one. Where there
     are no summaries, titles and headings tell.
 
-    Example: filestore about field-guide --depth 3
+    Example: filestore about handbook --depth 3
     """
     with _context.open_store(options) as store:
         found = options.answer(store)
@@ -237,7 +240,7 @@ def run_links(options: requests.Links) -> int:
     A link of yours from one chunk file to another is marked where it leads nowhere; a link that
     came with an original leads to another original, and is marked where that was never added.
 
-    Example: filestore links chunked/glossary.md/chunk1.md
+    Example: filestore links handbook/lease.md
     """
     with _context.open_store(options) as store:
         found = options.answer(store)
@@ -265,7 +268,10 @@ def _list(head: str, path: str, found: "Sequence[Link]") -> None:
 def run_status(options: requests.Status) -> int:
     """Show what drifted between files and index, as fast as git status.
 
-    Example: filestore status --json
+    Examples:
+        filestore status
+        filestore status --json
+        filestore status --store file_index
     """
     with _context.open_store(options) as store:
         # A server's command says what its own process would: how a server knows, HTTP tells.
@@ -295,7 +301,7 @@ def run_similar(options: requests.Similar) -> int:
 
     By the vectors that are stored, so no model is needed; every file is checked on disk.
 
-    Example: filestore similar handbook/lease.md:42 -k 5
+    Example: filestore similar handbook/lease.md:3 -n 5
     """
     _context.calculate_in_one_thread()
     with _context.open_store(options) as store:

@@ -98,7 +98,7 @@ class ListModels(CommonOptions, frozen=True, kw_only=True):
 class SetModel(CommonOptions, frozen=True, kw_only=True):
     """Change the store's embedder and embed its texts again.
 
-    Example: filestore embedder set minilm
+    Example: filestore embedder set minilm --yes
     """
 
     embedder: Annotated[str, argument("E")]
@@ -172,7 +172,7 @@ class FetchModel(CommonOptions, frozen=True, kw_only=True):
 def run_embedder(options: ListModels) -> int:
     """List models, change the store's, try a second one, or download one.
 
-    Example: filestore embedder set minilm
+    Example: filestore embedder set minilm --yes
     """
     here = user_config.read_machine(configuration_folder(), os.environ)
     about = {kind: text for kind, text in KINDS.items() if kind in known_embedders()}
@@ -382,7 +382,7 @@ class ListBackends(CommonOptions, frozen=True, kw_only=True):
 class SetBackend(CommonOptions, frozen=True, kw_only=True):
     """Send the vectors to another place; nothing is embedded.
 
-    Example: filestore backend set faiss
+    Example: filestore backend set faiss --yes
     """
 
     kind: Annotated[str, argument("KIND")]

@@ -116,7 +116,10 @@ def run_search(options: Search) -> int:
     for Y:", exit code 1); quote a word to prevent that. Where nothing is close in meaning, the
     nearest passages are shown all the same.
 
-    Example: filestore search "renamed files" -k 5 --where tags=git
+    Examples:
+        filestore search when does the lease end
+        filestore search "renewal of the lease" -n 5 --where tags=rent
+        filestore search boiler pressure --in handbook --format oneline
     """
     template = _template(options)
     if options.embed and options.at is None:

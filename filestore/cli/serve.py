@@ -82,7 +82,7 @@ def run_serve(options: Serve) -> int:
     It answers this machine alone and asks for a token by default; it changes no store
     without --write. Ctrl-C ends it. Your own searches on the command line are answered by it, too.
 
-    Example: filestore serve handbook notes=~/notes --write
+    Example: filestore serve handbook=file_index --write
     """
     if missing_packages("mcp"):
         _output.say(f"/mcp is off: agents need extra packages: {extra_line('server')}")
@@ -410,7 +410,10 @@ def run_open(options: Open) -> int:
     the document that it was made from. The editor is $VISUAL or $EDITOR; what is no text opens as
     the desktop opens it.
 
-    Example: filestore open notes/lease.md:57
+    Examples:
+        filestore open handbook/lease.md:3
+        filestore open handbook/lease.md --print
+        filestore open chunked/notes.md/chunk1.md --chunk
     """
     from filestore.browse.named import Spot
     from filestore.fs.programs import run_program

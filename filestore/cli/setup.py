@@ -90,7 +90,10 @@ def run_init(options: Init) -> int:
     to a service it waits for a command of its own. On a terminal, without a DIR or a layout, it
     looks at the folder and asks.
 
-    Example: filestore init notes_index --layout tree
+    Examples:
+        filestore init --in-place notes
+        filestore init notes_index --layout tree
+        filestore init --in-place --plan
     """
     layout = _layout_of(options)
     seen = None

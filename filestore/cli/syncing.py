@@ -41,7 +41,10 @@ class Verify(requests.Verify, frozen=True, kw_only=True):
 def run_verify(options: Verify) -> int:
     """Check files, catalog and vectors against each other; change nothing.
 
-    Example: filestore verify --level full
+    Examples:
+        filestore verify
+        filestore verify --level full
+        filestore verify --staged
     """
     if options.staged:
         with _context.open_store(options) as store:
@@ -94,7 +97,10 @@ class Sync(requests.Sync, frozen=True, kw_only=True):
 def run_sync(options: Sync) -> int:
     """Update the index from the files; never writes a chunk file.
 
-    Example: filestore sync
+    Examples:
+        filestore sync
+        filestore sync --no-embed
+        filestore sync --full
     """
     with _context.open_store(options) as store, _output.progress_bar() as on_progress:
         report = options.answer(store, on_progress)
@@ -246,7 +252,10 @@ class Repair(CommonOptions, frozen=True, kw_only=True):
 def run_repair(options: Repair) -> int:
     """Verify, show a plan of repairs, ask, apply it, and verify again.
 
-    Example: filestore repair --write-files --path chunked/notes.md/chunk1.md
+    Examples:
+        filestore repair --plan
+        filestore repair --yes
+        filestore repair --write-files --path chunked/notes.md/chunk1.md
     """
     from filestore.repair.plan import KINDS
 
@@ -384,7 +393,10 @@ class Undo(requests.Undo, frozen=True, kw_only=True):
 def run_undo(options: Undo) -> int:
     """Undo a change of chunk files: all of its files, byte for byte, or none of them.
 
-    Example: filestore undo --list
+    Examples:
+        filestore undo
+        filestore undo --list
+        filestore undo --list --json
     """
     with _context.open_store(options) as store:
         if options.list:
@@ -403,7 +415,7 @@ def run_undo(options: Undo) -> int:
 def run_changes(options: requests.Changes) -> int:
     """List what was changed in files, by commands and by programs, newest first.
 
-    Example: filestore changes --by claude-code --diff
+    Example: filestore changes --by you --diff
     """
     with _context.open_store(options) as store:
         found = options.answer(store)

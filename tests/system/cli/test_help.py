@@ -62,7 +62,8 @@ def test_a_screen_has_what_is_used_every_day(name: str) -> None:
     for paragraph in one["about"]:
         assert f"\n\n{paragraph.split()[0]} " in whole
         assert paragraph in said
-    assert not re.search(r"\b(\w+ \w+) \1\b", said)
+    prose = "\n".join(line for line in whole.splitlines() if not line.startswith("  filestore "))
+    assert not re.search(r"\b(\w+ \w+) \1\b", " ".join(prose.split()))
 
 
 @pytest.mark.parametrize("name", KNOWN)
