@@ -483,7 +483,7 @@ class Place:
         with Screen(
             str(self.work), *words[1:], home=self.base / "home", variables=self.environment()
         ) as screen:
-            screen.see(until="documents" if self.in_place else "resources")
+            screen.see(until="documents")
             screen.press("i")
             screen.wait_for(lambda: self._finished(found).returncode == 0)
             screen.command(f"show {self.first}")
