@@ -314,7 +314,9 @@ def test_findings_lead_to_their_documents(folder):
     async def act(onlooker):
         await onlooker.read("E1")
         await onlooker.press("2", words="modified")
-        await onlooker.press("j", "o", words="two watering cans")
+        view = onlooker.app.view
+        await onlooker.until(lambda: view.action_context().path.endswith("list.txt"))
+        await onlooker.press("o", words="two watering cans")
         assert re.search(r"list\.txt .* E x modified", seen(onlooker.app))
 
     look(folder, act, size=(120, 30))

@@ -396,7 +396,7 @@ def test_a_narrow_screen_shows_one_part_at_a_time(root):
         await until(pilot, lambda: page(inspector).list.has_focus)
         assert not page(inspector).evidence.display
 
-    inspect(root, act, size=(60, 20))
+    inspect(root, act, size=(60, 24))
 
 
 def test_the_page_that_was_left_is_seen_first(root):

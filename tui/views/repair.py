@@ -381,9 +381,10 @@ class RepairView(View):
     # Changes
 
     def do_batches(self) -> None:
-        """Show the changes that were made, then those of programs alone, then the plan again."""
+        """Show the changes that were made, then those of programs where any are, then the plan."""
         shown, narrowed = self.has_class("-changes"), self._changes.of_programs
-        self.show_changes(not (shown and narrowed), of_programs=shown and not narrowed)
+        goes_on = shown and not narrowed and self._changes.has_programs
+        self.show_changes(not shown or goes_on, of_programs=goes_on)
 
     def show_changes(self, shown: bool = True, *, of_programs: bool = False) -> None:
         """Show the changes, all or those of programs; or the plan."""
@@ -467,8 +468,8 @@ class RepairView(View):
     def _draw(self) -> None:
         """Show what the plan is for, what it does, and the progress."""
         if self.has_class("-changes"):
-            programs = self._changes.of_programs
-            whose, more = (" of programs", "the plan") if programs else ("", "those of programs")
+            whose = " of programs" if self._changes.of_programs else ""
+            more = "those of programs" if self._changes.has_programs and not whose else "the plan"
             title = line(f"changes{whose}: u undoes, U redoes, b shows {more}", "title")
         elif self._rows is None or self._request is None:
             title = line("planning …" if self._is_working() else "no plan", "quiet")

@@ -168,6 +168,8 @@ class Changes(Horizontal):
         self._groups: dict[Hashable, Group] = {}
         self.of_programs = False
         """Whether those of people are left out."""
+        self.has_programs = False
+        """Whether any is of a program, as far as they were read."""
         self._message: Sequence[Line] = ()
         self.list = VirtualRows(id="changes-rows", marking=False)
         self.text = TextPane(id="changes-detail", classes="aside")
@@ -188,6 +190,7 @@ class Changes(Horizontal):
 
     def _show(self, groups: "Sequence[Group]") -> None:
         newest_first = sorted(groups, key=lambda group: int(group.id), reverse=True)
+        self.has_programs = any(group.by is not None for group in groups)
         self._groups = {
             group.id: group
             for group in newest_first
