@@ -42,6 +42,9 @@ def run_config(options: Config) -> int:
 
     Example: filestore config
     """
+    if isinstance(options.store, str):
+        # It holds in every store; an empty name is a mistake all the same.
+        layout.require_named(options.store)
     folder = layout.configuration_folder()
     file, unknown = os.path.join(folder, settings.USERS), settings.users(folder)[1]
     own = defaults.own_defaults(folder)
