@@ -12,7 +12,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from filestore.browse.folder import LOOKS_S, FolderLook, look_at_folder
 from filestore.cli import _context, _output, _progress, _terminal, main
-from filestore.config.layout import DEFAULT_FOLDER, EXAMPLE_FOLDER, copy_example
+from filestore.config.layout import DEFAULT_FOLDER, EXAMPLE_FOLDER, copy_example, find_root
 from filestore.config.settings import LAYOUTS, check_layout
 from filestore.core.caller import absolute, leads
 from filestore.core.errors import FilestoreError, RefusedError, UsageError
@@ -144,8 +144,18 @@ def _make(folder: str, layout: str, seen: FolderLook | None, options: Init) -> i
             _output.line("left out: hidden files, and what .gitignore and .filestoreignore name")
         query = _first_query(store) if indexes else ""
         following = f"search {query}" if indexes else "add PATH…" if is_written else "sync"
-        _output.line(f"next: filestore {following}")
+        _output.line(f"next: filestore {_store_option(store.root)}{following}")
     return code
+
+
+def _store_option(root: str) -> str:
+    """What names a store on a command line here, with a space behind; "" where it is found."""
+    try:
+        if find_root(os.curdir) == root:
+            return ""
+    except FilestoreError:
+        pass
+    return f"--store {shlex.quote(os.path.relpath(root))} "
 
 
 def _layout_of(options: Init) -> str | None:
@@ -237,8 +247,8 @@ def _first_query(store: Store) -> str:
     """The title of a document, as a query that finds it first; QUERY where none does."""
     for one in store.contents(recent=_TRIED).items:
         title = str((store.show(one.path).frontmatter or {}).get("title", ""))
-        # A name of several plain words, which any shell takes.
-        if 1 < len(title.split()) < 7 and title.replace(" ", "").isalnum():
+        # Plain words, which any shell takes.
+        if 0 < len(title.split()) < 7 and title.replace(" ", "").isalnum():
             hits = store.search(title, mode="keyword", k=1).hits
             if hits and hits[0].path == one.path:
                 return shlex.quote(title)

@@ -33,7 +33,7 @@ def test_says_what_it_made_and_what_is_next(workspace: Any) -> None:
     done = workspace("init", workspace.folder.parent / "other" / "notes")
     assert "other/notes" in done.stdout
     assert "not meaning" in done.stdout
-    assert "filestore add" in done.stdout
+    assert "filestore --store ../other/notes add" in done.stdout
     assert done.stderr == ""
 
 

@@ -1,5 +1,7 @@
 """`filestore init --in-place`: a folder of documents becomes a store, and stays what it was."""
 
+import re
+import shlex
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
@@ -84,7 +86,14 @@ def test_says_what_is_next(run: Any, notes: Path) -> None:
     """Two commands lead to answers, and the second is named."""
     done = run("init", "--in-place", notes)
     assert "layout in-place" in done.stdout
-    assert "next: filestore search" in done.stdout
+    (words,) = re.findall("^next: filestore (--store .*)$", done.stdout, re.MULTILINE)
+    # As it is printed, from where it was printed, it finds a document.
+    assert run(*shlex.split(words)).stdout.partition(":")[0].endswith(".md")
+    inside = notes.parent / "other"
+    inside.mkdir()
+    (inside / "tides.md").write_text("# Tides\n\nThe moon pulls.\n")
+    done = run("init", "--in-place", cwd=inside)
+    assert "next: filestore search Tides\n" in done.stdout
     assert "filestore add" not in done.stdout
 
 
