@@ -90,7 +90,7 @@ def _tell_of(store: Store, options: "Common") -> None:
         second = store.settings.second
         beside = f", beside it {second.embedder}" if second is not None else ""
         _output.say(f"model: {store.settings.embedder}{beside}, by {store.places.settings}")
-        _output.say(f"vectors: {store.settings.backend.kind}")
+        _output.say(f"vectors: {store.settings.vectors_in}")
 
 
 def calculate_in_one_thread() -> None:

@@ -185,9 +185,6 @@ def next_command(found: Sequence[Finding], places: "Places | None") -> None:
         line(f"'filestore repair{level} --plan' shows what can be done about the rest")
 
 
-_OF_GIT: Final = ("conflict-markers", "git-operation")
-
-
 def way_out(
     places: "Places", found: Sequence[Finding], chosen: "Collection[StorePath]" = ()
 ) -> bool:
@@ -198,7 +195,7 @@ def way_out(
         found: Findings.
         chosen: Files in which a side was chosen just now.
     """
-    if not any(one.code in _OF_GIT for one in found):
+    if not any(one.meaning.of_git for one in found):
         return False
     from filestore.repair import way_out as leading
 

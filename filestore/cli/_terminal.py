@@ -67,7 +67,10 @@ def preferred(name: str) -> str:
             own = defaults.own_defaults(folder)
         except FilestoreError:
             own = UserDefaults()
-        known.update({one: defaults.default(one, own, folder).value for one in defaults.USUAL})
+        # The variables of a server are not those of the person whom it answers.
+        variables = os.environ if other_caller() is None else None
+        for one in defaults.USUAL:
+            known[one] = defaults.default(one, own, folder, variables).value
     return known[name]
 
 

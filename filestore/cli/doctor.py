@@ -158,7 +158,7 @@ class _Machine:
         with contextlib.closing(parts), parts.comparing() as catalog:
             self._recorded, self._folders = catalog.meta("fingerprint"), len(catalog.folders())
             found = fulltext_file.findings(places, catalog, hashes=False)
-            if self._settings.backend.is_own_file:
+            if self._settings.has_own_vectors:
                 found += parts.home.findings(catalog, hashes=False)
         for one in found:
             if one.code.endswith("-foreign"):
@@ -182,7 +182,7 @@ class _Machine:
 
     def extras(self) -> Seen:
         lacking = {one: found for one in errors.PACKAGES if (found := missing_packages(one))}
-        kind = self._settings.backend.kind if "store" in self._done else ""
+        kind = self._settings.vectors_in if "store" in self._done else ""
         if kind in lacking:
             about = f"the store's backend {kind} needs {' and '.join(lacking[kind])}, not installed"
             return "error", about, errors.install_line(kind)

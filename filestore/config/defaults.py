@@ -49,7 +49,7 @@ def default(
     name: str,
     own: UserDefaults,
     configuration: str,
-    environment: Mapping[str, str] = os.environ,
+    environment: Mapping[str, str] | None = os.environ,
 ) -> Default:
     """One value.
 
@@ -57,17 +57,18 @@ def default(
         name: Of a field of `UserDefaults`.
         own: What the user's settings say.
         configuration: The user's configuration folder, which has them.
-        environment: The variables of the process.
+        environment: The variables of the process; None where they are not those of who asks.
     """
-    if name == "color" and (wanted := wanted_colors()) != "auto":
+    if name == "color" and environment is not None and (wanted := wanted_colors()) != "auto":
         before = (one for one in _COLORS if environment.get(one, "") not in ("", "0"))
         return Default(name, wanted, next(before, "TERM"))
+    variables = environment or {}
     for variable in _FIRST.get(name, ()):
-        if variable in environment:
-            return Default(name, environment[variable], variable)
+        if variable in variables:
+            return Default(name, variables[variable], variable)
     if (chosen := getattr(own, name)) is not None:
         return Default(name, str(chosen), os.path.join(configuration, settings.USERS))
     for variable in _LAST.get(name, ()):
-        if environment.get(variable, "").strip() or (name == "pager" and variable in environment):
-            return Default(name, environment[variable], variable)
+        if variables.get(variable, "").strip() or (name == "pager" and variable in variables):
+            return Default(name, variables[variable], variable)
     return Default(name, USUAL[name], "")

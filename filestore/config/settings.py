@@ -278,6 +278,16 @@ class Settings(Struct, frozen=True, kw_only=True):
     """A sentence on each key that nothing reads."""
 
     @property
+    def vectors_in(self) -> str:
+        """The kind of what searches the vectors."""
+        return self.backend.kind
+
+    @property
+    def has_own_vectors(self) -> bool:
+        """Whether that is the FAISS file of the sidecar."""
+        return self.backend.is_own_file
+
+    @property
     def models(self) -> "dict[str, Any]":
         """The fields that name models."""
         return {"embedder": self.embedder, "model": self.model, "second": self.second}

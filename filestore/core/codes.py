@@ -66,6 +66,8 @@ class Code(Struct, frozen=True):
     """Whether it says nothing about the bytes of its file: these still have to be checked."""
     awaits_model: bool = False
     """Whether a sync that does not embed leaves it on purpose."""
+    of_git: bool = False
+    """Whether git waits for a person, and its commands lead out."""
     stops_commit: bool = False
     """Whether a commit of it is stopped although it is a warning: others cannot check it out."""
     passing: bool = False
@@ -179,6 +181,7 @@ CODES: Final[dict[str, Code]] = {
         "E",
         "file",
         "unresolved merge conflict (not searched): edit the file, then 'git add' it",
+        of_git=True,
         step="take-ours",
         level="full",
         excluded="body",
@@ -528,6 +531,7 @@ CODES: Final[dict[str, Code]] = {
         "process",
         "finish git's operation: files are not changed until it ends",
         repair_of_documents="finish git's operation, then 'filestore sync'",
+        of_git=True,
     ),
     "locked": Code("I", "process", "another command is writing: wait until it ends", passing=True),
 }

@@ -6,6 +6,7 @@ counted; words that are typed are not, they are as many as the person has in min
 the best peer: lazygit, yazi, k9s, harlequin and the inspector of haiku.rag, counted by hand.
 """
 
+import argparse
 import os
 import shlex
 import shutil
@@ -173,6 +174,7 @@ def in_place(keyboard: Keyboard, notes: Path, other: str) -> None:
 
 def main() -> None:
     """Count, and print the table."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)

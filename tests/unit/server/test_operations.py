@@ -136,7 +136,8 @@ def test_a_row_and_its_function_make_a_command(monkeypatch: pytest.MonkeyPatch) 
     run, options = _parser.parse(["weigh", "--depth", "3", "--no-embed", "--store", "a"])
     assert (run(options), options.embed, options.store) == (3, False, "a")
     shown = helped.records({})["weigh"]
-    assert shown["options"][:3] == [
+    assert shown["options"][:4] == [
+        ("--path PATH", "of a part of it"),
         ("--depth N", "levels (default: 2)"),
         ("--no-embed", "do not count embeddings"),
         ("--store DIR", "the store, or a folder with file_index/"),
