@@ -361,7 +361,7 @@ def scenes(planted: Planted) -> dict[str, list[Scene]]:
     resource = f"r{some[9]}"
     found = {
         "init": [
-            ("init",),
+            ("init", "--no-input"),
             ("init", "--embedder", mixed),
             ("init", f"{some[0]}", "--layout", mixed),
         ],
@@ -534,6 +534,8 @@ def scenes(planted: Planted) -> dict[str, list[Scene]]:
         Scene(words=("mcp", f"{mixed}=file_index", mixed)),
     ]
     made |= _with_a_history(some, mixed)
+    # It looks at the folder, and asks.
+    made["init"].append(Scene(words=("init",), keys=b"2\n", runs_s=6))
     made["tui"] = [Scene(words=("tui",), keys=b"=\x11", runs_s=6, steers=True)]
     made[""] = [
         Scene(words=(mixed,)),

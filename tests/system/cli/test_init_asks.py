@@ -24,6 +24,8 @@ def folder(tmp_path: Path) -> Path:
     place.mkdir()
     (place / "lease.md").write_text("# Lease of the cellar\n\nThe rent is paid monthly.\n")
     (place / "bins.md").write_text("# Bins\n\nThey go out on Tuesday.\n")
+    # The newest document gives the query, on a clock of any resolution.
+    os.utime(place / "bins.md", (1, 1))
     return place
 
 

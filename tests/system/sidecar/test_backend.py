@@ -526,7 +526,7 @@ def test_a_store_of_the_edge_engine_is_given_another_folder(filled: Any, engine:
     assert (folder / "edge" / "mine").is_dir()
     told = notes_of(filled)
     command = "backend set qdrant path=rows-client collection=mine"
-    assert f"`filestore {command}`" in told
+    assert f"try: filestore {command}" in told
     assert "edge" in told
     assert filled.json(*command.split(), "--yes")["embedded"] == 0
     assert answers(filled) == before
