@@ -20,7 +20,7 @@ from filestore.core.caller import other_caller
 from filestore.core.codes import CODES, SEVERITY_WORDS
 from filestore.core.errors import FilestoreError, RefusedError
 from filestore.core.findings import Finding, is_clean
-from filestore.core.safe_text import safe_json, safe_text, shown_path
+from filestore.core.safe_text import safe_json, safe_text, shell_word, shown_path
 from filestore.core.schema import Failure
 
 if TYPE_CHECKING:
@@ -123,7 +123,8 @@ def findings(found: Iterable[Finding]) -> None:
             for one in folded(f"not read: {counted}", indent=4):
                 line(one, style=_SEVERITY_STYLE[worst.severity])
             continue
-        head = f"{SEVERITY_WORDS[worst.severity]} {code} ({len(members):,}): {worst.repair}"
+        repair = _as_typed(worst.repair)
+        head = f"{SEVERITY_WORDS[worst.severity]} {code} ({len(members):,}): {repair}"
         for one in folded(head, indent=4):
             line(one, style=_SEVERITY_STYLE[worst.severity])
         for member in first(members, _SHOWN, rest=""):
@@ -150,14 +151,22 @@ def _fitted(line: str) -> str:
 
 
 def folded(text: str, *, indent: int) -> list[str]:
-    """A text in lines as wide as the terminal, words left whole."""
-    return textwrap.wrap(
+    """A text in lines as wide as the terminal, words and commands left whole where they fit."""
+    width = _terminal.width()
+    # No blank: no line ends there.
+    text = re.sub(
+        rf"'filestore [^']{{,{max(width - indent - 12, 0)}}}'",
+        lambda found: found[0].replace(" ", "\0"),
         text,
-        _terminal.width(),
+    )
+    lines = textwrap.wrap(
+        text,
+        width,
         subsequent_indent=" " * indent,
         break_long_words=False,
         break_on_hyphens=False,
     )
+    return [one.replace("\0", " ") for one in lines]
 
 
 def next_command(found: Sequence[Finding], places: "Places | None") -> None:
@@ -176,13 +185,12 @@ def next_command(found: Sequence[Finding], places: "Places | None") -> None:
 
         full = any(one.meaning.repaired_after == "full" for one in serious if one.safe)
         full = full or is_doubted(serious)  # which a plain sync does not ask
-        words = "filestore sync --full" if full else "filestore sync"
-        line(f"'{words}' repairs {safe:,} of {len(serious):,}")
+        line(f"'{command('sync --full' if full else 'sync')}' repairs {safe:,} of {len(serious):,}")
     others = [one for one in serious if not one.safe and not one.meaning.refused]
     if others:
         is_deep = any(one.meaning.repaired_after == "full" for one in others)
         level = " --level full" if is_deep else ""
-        line(f"'filestore repair{level} --plan' shows what can be done about the rest")
+        line(f"'{command(f'repair{level} --plan')}' shows what can be done about the rest")
 
 
 def way_out(
@@ -208,7 +216,7 @@ def way_out(
         name = way.names.of(side)
         line(f"{side}{f' ({name})' if name else ''}:")
         if way.choose:
-            line(f"    {way.command(places, side)}{yes}")
+            line(f"    {command(way.command(places, side))}{yes}")
         for commands in first(way.by_git, _SHOWN, rest="; see 'git status'"):
             line(f"    {commands[number]}")
     for path, side in way.deleted:
@@ -217,9 +225,28 @@ def way_out(
         line(f"{shown_path(path)}: its conflict markers are incomplete; edit it")
     if way.commands:
         line("next:")
-    for command in way.commands:
-        line(f"    {command}")
+    for of_git in way.commands:
+        line(f"    {of_git}")
     return True
+
+
+_NAMED: Final = re.compile(r"((?:^|(?<=try: )|(?<='))filestore )(?=[a-z])(?!init\b|help\b)")
+"""Where a sentence of ours names a command that works on a store."""
+
+
+def command(words: str) -> str:
+    """A command of ours as it is typed here, with the --store that this one was given."""
+    return _as_typed(f"filestore {words}")
+
+
+def _as_typed(text: str) -> str:
+    store = _terminal.wishes().store
+    if not store:
+        return text
+    # Between single quotes double ones are easier to read.
+    is_plain, has_blanks = (re.fullmatch(rf"[\w~./{more}-]+", store) for more in ("", " "))
+    word = store if is_plain else f'"{store}"' if has_blanks else shell_word(store)
+    return _NAMED.sub(lambda found: f"{found[1]}--store {word} ", text)
 
 
 def count(number: int, singular: str, plural: str = "") -> str:
@@ -482,7 +509,7 @@ def say(text: str) -> None:
     """Write one line to stderr; where stderr cannot be written, the exit code has to do."""
     with contextlib.suppress(OSError):
         # Errors contain names of files.
-        sys.stderr.write("\n".join(map(shown_path, text.split("\n"))) + "\n")
+        sys.stderr.write(_as_typed("\n".join(map(shown_path, text.split("\n")))) + "\n")
 
 
 def paged() -> AbstractContextManager[None]:

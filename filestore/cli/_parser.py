@@ -5,7 +5,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from importlib import import_module
 from itertools import pairwise
 from typing import Annotated, Any, Final, NoReturn, TypeVar
@@ -115,6 +115,7 @@ def parse(words: Sequence[str]) -> tuple[Run, Any]:
     if command is None:
         return _overview, parser.parse_args(front_words)
     front = parser.parse_args(front_words)
+    _terminal.use(_terminal.Wishes(store=_only(_stores(front, {}))))
     if front.help:
         return _overview, front
     rest = list(words[position + 1 :])
@@ -142,15 +143,23 @@ def parse(words: Sequence[str]) -> tuple[Run, Any]:
         )
     run, kind = given.pop(_RUN)
     named = (command, run.__name__.removeprefix("run_").removeprefix(f"{command}_"))
-    wished = _wished(vars(front), given, kind, named, fields)
-    _terminal.use(wished)
-    here = given.get("store", ())
-    stores = [*getattr(front, "store", ()), *([here] if isinstance(here, str) else here)]
+    stores = _stores(front, given)
+    _terminal.use(_wished(vars(front), given, kind, named, fields, _only(stores)))
     given["store"] = tuple(stores) if takes_several else next(iter(stores), None)
     given = (
         _preferred(command, kind, {*given, *vars(front)}) | {"json": hasattr(front, "json")} | given
     )
     return run, _made(kind, given, command)
+
+
+def _stores(front: argparse.Namespace, given: Mapping[str, Any]) -> list[str]:
+    """What --store names before and behind the name of a command."""
+    here = given.get("store", ())
+    return [*getattr(front, "store", ()), *([here] if isinstance(here, str) else here)]
+
+
+def _only(stores: Sequence[str]) -> str:
+    return stores[0] if len(stores) == 1 else ""
 
 
 _PREFERRED: Final = {"search": {"k": "limit", "mode": "mode"}, "similar": {"k": "limit"}}
@@ -186,6 +195,7 @@ def _wished(
     kind: type[CommonOptions],
     names: Sequence[str],
     fields: str | None,
+    store: str,
 ) -> _terminal.Wishes:
     """What every command takes, before or behind its name; the latter is taken from `given`.
 
@@ -195,6 +205,7 @@ def _wished(
         kind: The command's own options.
         names: Of the command, and of its action; twice the same where none is named.
         fields: Those of the JSON that are wanted; None for all.
+        store: What names the store; "" where nothing does.
 
     Raises:
         UsageError: Some do not go together.
@@ -207,7 +218,7 @@ def _wished(
         if field.name in given:
             # The command may have one of this name: both are meant.
             found[field.name] = given[field.name] if field.name in own else given.pop(field.name)
-    wished = _made(_terminal.Wishes, found, "")
+    wished = replace(_made(_terminal.Wishes, found, ""), store=store)
     if fields is None:
         return wished
     from filestore.cli import _fields

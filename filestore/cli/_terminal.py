@@ -137,6 +137,8 @@ class Wishes(Struct, frozen=True, kw_only=True):
     """print what is longer than the screen as it is, without a pager"""
     fields: Annotated[dict[str, Any], Typed(inner=True)] = {}
     """The keys of the JSON that are wanted: see `_fields.Tree`; none: all."""
+    store: Annotated[str, Typed(inner=True)] = ""
+    """What names the store, as it was typed; "" where no --store does, or several."""
 
 
 _WISHES: ContextVar[Wishes] = ContextVar("wishes", default=Wishes())  # noqa: B039

@@ -332,7 +332,7 @@ def _tell_update(report: "UpdateReport", *, as_json: bool) -> int:
             _output.line(_output.done(report.synced.applied))
         _output.line(_output.embedded(report.embedded, report.reused))
         if report.undo:
-            _output.line(f"to undo it: filestore undo {report.undo}")
+            _output.line(f"to undo it: {_output.command(f'undo {report.undo}')}")
         if report.remaining:
             _output.line("left for you:")
             _output.findings(report.remaining)
@@ -406,7 +406,7 @@ def run_mv(options: Mv) -> int:
         _output.say(f"left {shown_path(passed.path)}: {passed.reason}")
     if done.undo:
         _output.line(_output.embedded(done.embedded, done.reused))
-        _output.line(f"to undo it: filestore undo {done.undo}")
+        _output.line(f"to undo it: {_output.command(f'undo {done.undo}')}")
     return left
 
 
@@ -540,7 +540,7 @@ def _words(report: "EnrichReport") -> None:
             " what was made is kept"
         )
     if report.undo:
-        _output.line(f"take it back with: filestore undo {report.undo}")
+        _output.line(f"take it back with: {_output.command(f'undo {report.undo}')}")
 
 
 def _kept(kept: "list[KeptFile]", line: Any) -> None:

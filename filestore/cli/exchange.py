@@ -162,7 +162,7 @@ def run_import(options: Import) -> int:
             _output.line("--replace replaces what differs; 'filestore undo' restores it")
         _vectors(done)
         if done.undo:
-            _output.line(f"undo: filestore undo {done.undo}")
+            _output.line(f"undo: {_output.command(f'undo {done.undo}')}")
     _output.left_out(done.left_out, done.more_left_out)
     refused = len(done.of_status("refused"))
     if not done.resources:
@@ -464,7 +464,7 @@ def embeddings_import(options: ImportPack) -> int:
         if done.left_out:
             _output.line("left out, of other models:")
             _print_models(done.left_out)
-        _output.line("next: filestore sync")
+        _output.line(f"next: {_output.command('sync')}")
     return 0
 
 

@@ -1,6 +1,5 @@
 """What is in a store: documents, one file, links, files that are alike, what drifted."""
 
-import shlex
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -9,7 +8,7 @@ from msgspec.structs import replace
 
 from filestore.chunks.observation import DOCUMENT
 from filestore.cli import _context, _output, _progress
-from filestore.core.safe_text import shown_path
+from filestore.core.safe_text import shell_word, shown_path
 from filestore.server import requests
 from filestore.server.operations import option
 
@@ -152,7 +151,8 @@ def run_show(options: Show) -> int:
         _output.say(f"{shown_path(shown.path)} is {freshness}")
     if shown.left is not None and shown.left.after:
         more = _output.count(shown.left.after, "more line")
-        _output.note(f"… {more}: filestore show {shown_path(shlex.quote(shown.left.next or ''))}")
+        following = _output.command(f"show {shell_word(shown.left.next or '')}")
+        _output.note(f"… {more}: {following}")
     return 0
 
 

@@ -305,7 +305,8 @@ def embedder_use(options: UseFolder) -> int:
     user_config.remember_model(configuration, options.name, folder)
     was = f" (it was {before})" if before not in (None, folder) else ""
     typed = options.name if light else f"{FOLDER_KINDS[1]}:{options.name.rpartition(':')[2]}"
-    words = f"{options.name}: {folder}{was}\nnext: filestore embedder set {shlex.quote(typed)}"
+    following = _output.command(f"embedder set {shlex.quote(typed)}")
+    words = f"{options.name}: {folder}{was}\nnext: {following}"
     return _print_done(options, LocalModel(options.name, folder), words)
 
 
@@ -316,7 +317,8 @@ def embedder_fetch(options: FetchModel) -> int:
             remedy=f"filestore embedder set {options.name.lower()}",
         )
     folder = fetch_model(options.name, environment=os.environ)
-    words = f"{options.name}: {folder}\nnext: filestore embedder set {shlex.quote(options.name)}"
+    following = _output.command(f"embedder set {shlex.quote(options.name)}")
+    words = f"{options.name}: {folder}\nnext: {following}"
     return _print_done(options, LocalModel(options.name, folder), words)
 
 

@@ -194,7 +194,8 @@ def _chosen(*, asks: bool) -> tuple[FolderLook | None, str]:
         return seen, "tree"
     if not asks:
         _output.note(
-            f"{seen.documents:,} documents lie here; 'filestore init --in-place' indexes them as is"
+            f"found {_output.count(seen.documents, 'document')} here;"
+            " 'filestore init --in-place' indexes them where they lie"
         )
         return seen, "tree"
     _output.say(seen.words())

@@ -298,7 +298,7 @@ def run_repair(options: Repair) -> int:
                 head = "" if why.startswith(step.path) else f"{shown_path(step.path)}: "
                 _output.line(f"skipped: {head}{why}")
             if report.undo:
-                _output.line(f"to undo it: filestore undo {report.undo}")
+                _output.line(f"to undo it: {_output.command(f'undo {report.undo}')}")
             remaining = [finding for finding in report.remaining if finding.severity != "I"]
             if remaining:
                 _output.line("remaining:")
@@ -424,9 +424,8 @@ def run_changes(options: requests.Changes) -> int:
         if found.left:
             _output.line(f"and {_output.count(found.left, 'older change')}: see -n")
         if found.changes:
-            _output.line(
-                f"to undo {'it' if options.id else 'one'}: filestore undo {options.id or 'ID'}"
-            )
+            undo = _output.command(f"undo {options.id or 'ID'}")
+            _output.line(f"to undo {'it' if options.id else 'one'}: {undo}")
         else:
             _output.line("no such change is kept" if options.by or options.since else "no changes")
     return 0 if found.changes else 1
@@ -488,5 +487,5 @@ def _turned(done: "UndoResult | None", word: str, options: CommonOptions) -> int
                 f"{number} as before the repair, findings included: see 'filestore status'"
             )
         if word == "undone":
-            _output.line("to redo it: filestore redo")
+            _output.line(f"to redo it: {_output.command('redo')}")
     return _output.left_without(done.problem) if done else 1

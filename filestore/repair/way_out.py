@@ -38,9 +38,9 @@ class WayOut(Struct, frozen=True, kw_only=True):
     """Of git, in their order."""
 
     def command(self, places: Places, side: str) -> str:
-        """The command that takes a side of every file."""
+        """The words of the command that takes a side of every file."""
         words = (shell_word(_typed(places, path)) for path in self.choose)
-        return " ".join((f"filestore repair --{side}", *words))
+        return " ".join((f"repair --{side}", *words))
 
 
 def way_out(

@@ -84,7 +84,7 @@ def test_elsewhere_a_chunk_store_is_made(run: Run, folder: Path, words: list[str
     done = run("init", "--embedder", "builtin", *words, cwd=folder)
     assert done.code == 0
     assert (folder / "file_index/filestore.toml").exists()
-    named = "2 documents lie here; 'filestore init --in-place' indexes them as is\n"
+    named = "found 2 documents here; 'filestore init --in-place' indexes them where they lie\n"
     assert done.stderr == ("" if words == ["--chunks"] else named)
 
 
