@@ -249,6 +249,67 @@ def test_filters_are_counted_and_kept_in_the_address(tmp_path: Path, documents: 
 
 
 @needs_chromium
+@pytest.mark.long
+def test_chosen_filters_are_shown_and_taken_back_one_by_one(
+    tmp_path: Path, documents: Path
+) -> None:
+    """By keys alone; other words are searched for with them, and the focus is never lost."""
+
+    async def pressed(browser: chromium.Browser) -> None:
+        await browser.evaluate("window.old = document.querySelector('.found')")
+        await browser.press(" ")
+        await browser.until(f"document.querySelector('.found') !== window.old && {SETTLED}")
+
+    async def act(browser: chromium.Browser, server: Served) -> None:
+        chosen = "[...document.querySelectorAll('.chosen button')].map((one) => one.textContent)"
+        focus = "document.activeElement.id || document.activeElement.dataset.choice"
+        await look_for(browser, "lamp")
+        assert await browser.evaluate(chosen) == []
+        more = "document.querySelector('fieldset button')"
+        assert await browser.evaluate(f"{more}.innerText") == "1 more"
+        await browser.evaluate(f"{more}.focus()")
+        await browser.press(" ")
+        assert await browser.evaluate(focus) == "in folder 8"
+        await pressed(browser)
+        assert await browser.evaluate(focus) == "in folder 8"
+        assert await browser.evaluate("document.activeElement.checked")
+        await choose(browser, "light")
+        assert await browser.evaluate(chosen) == [
+            "Remove the filter Folder: folder 8/ ×",
+            "Remove the filter Tag: light ×",
+        ]
+        assert await documents_of(browser) == ["folder 8/light.md"]
+        for query, found in (("lamp glows", "folder 8/light.md"), ("lease", None)):
+            await browser.evaluate("document.getElementById('query').focus()")
+            await browser.evaluate("document.getElementById('query').select()")
+            await browser.write(query)
+            await browser.until(f"document.querySelector('main').dataset.query === '{query}'")
+            assert await documents_of(browser) == ([found] if found else [])
+            assert len(await browser.evaluate(chosen)) == 2
+        await browser.press("Enter")
+        await browser.until("!location.hash.includes('begun')")
+        assert await browser.evaluate("location.hash") == "#/?q=lease&in=folder+8&tag=light"
+        await browser.evaluate("document.querySelector('.chosen button').focus()")
+        await pressed(browser)
+        assert await browser.evaluate(chosen) == ["Remove the filter Tag: light ×"]
+        assert await browser.evaluate(focus) == "without tag light"
+        await pressed(browser)
+        assert await browser.evaluate(focus) == "count"
+        assert await browser.evaluate("location.hash") == "#/?q=lease"
+        assert "lease.md" in await documents_of(browser)
+
+    for number in range(9):
+        folder = documents / f"folder {number}"
+        folder.mkdir()
+        for tag in ("dark", "light"):
+            text = f"---\ntags: [{tag}]\n---\n# Lamp {number}\n\nA {tag} lamp glows.\n"
+            (folder / f"{tag}.md").write_text(text)
+    with filestore.open(documents) as store:
+        store.sync()
+    drive(tmp_path, [documents], act)
+
+
+@needs_chromium
 def test_filters_count_more_than_is_shown(tmp_path: Path) -> None:
     """Whoever narrows a search has to know what there is beyond the first results."""
     folder = tmp_path / "many"

@@ -60,6 +60,18 @@ function tagsOf(hit) {
   return all.filter((one) => typeof one === "string" && one && one.length <= LONGEST);
 }
 
+/** What is chosen, each to be taken back by one press; null for nothing. */
+export function chosenIn(values) {
+  const all = Object.keys(GROUPS).flatMap((name) => values.getAll(name).map((value) => [name, value]));
+  if (!all.length) return null;
+  return el("ul", { class: "chosen", "aria-label": "Chosen filters" }, all.map(([name, value]) => el("li", {},
+    el("button", {
+      type: "button", "data-choice": `without ${name} ${value}`,
+      onclick: () => changed((next) => without(next, name, value)),
+    }, el("span", { class: "unseen" }, "Remove the filter "), `${GROUPS[name]}: `,
+    named(labelOf(name, value), ""), el("span", { "aria-hidden": "true" }, " ×")))));
+}
+
 /** Groups of choices, and what hits are ranked by. */
 export function facets(hits, values, mode, isAll) {
   const above = commonFolder(hits);
@@ -69,11 +81,10 @@ export function facets(hits, values, mode, isAll) {
     group("type", count(hits, (hit) => [typeOf(hit)].filter(Boolean)), values, hits.length),
   ].filter(Boolean);
   const before = document.querySelector(".facets details");
-  const chosen = Object.keys(GROUPS).reduce((sum, name) => sum + values.getAll(name).length, 0);
-  const open = before ? before.open : matchMedia("(min-width: 56rem)").matches || chosen > 0;
+  const open = before ? before.open : matchMedia("(min-width: 56rem)").matches;
   return el("aside", { class: "facets", "aria-labelledby": "filters" },
     el("details", { open },
-      el("summary", {}, el("h2", { id: "filters" }, "Filters", chosen ? ` (${chosen} on)` : "")),
+      el("summary", {}, el("h2", { id: "filters" }, "Filters")),
       groups,
       groups.length ? el("p", { class: "soft" }, isAll ? `Counted over all ${many(hits.length, "result")}.`
         : `Counted over the best ${many(hits.length, "result")}; there may be more.`) : null,
@@ -90,6 +101,20 @@ function ranked(mode) {
       }),
     }, Object.entries(MODES).map(([name, words]) => el("option", { value: name, selected: name === mode }, words))));
 }
+
+/** What stays of an address when other words are searched for. */
+export function keptOf(values) {
+  return Object.fromEntries([...Object.keys(GROUPS), "mode"].map((name) => [name, values.getAll(name)]));
+}
+
+/** Take a choice out of an address. */
+function without(values, name, value) {
+  const others = values.getAll(name).filter((one) => one !== value);
+  values.delete(name);
+  for (const one of others) values.append(name, one);
+}
+
+const labelOf = (name, value) => (name === "in" ? `${value}/` : value);
 
 /** Go to the address as it is by then, changed: a second choice may come before the first is drawn. */
 function changed(change) {
@@ -112,12 +137,19 @@ function group(name, counts, values, all) {
   // What all have tells none apart.
   if (!chosen.length && [...counts.values()].every((one) => one === all)) return null;
   const ordered = [...counts].sort((one, other) => other[1] - one[1] || (one[0] < other[0] ? -1 : 1));
-  const some = ordered.filter(([value], at) => at < VALUES || chosen.includes(value));
-  return el("fieldset", {},
-    el("legend", {}, GROUPS[name]),
-    some.map(([value, hits]) => choice(name, value, hits, chosen)),
-    ordered.length > some.length
-      ? el("p", { class: "soft" }, `${number(ordered.length - some.length)} more`) : null);
+  const isFirst = ([value], at) => at < VALUES || chosen.includes(value);
+  const some = ordered.filter(isFirst);
+  const rest = ordered.filter((one, at) => !isFirst(one, at));
+  const choices = (pairs) => pairs.map(([value, hits]) => choice(name, value, hits, chosen));
+  const more = el("button", {
+    type: "button", class: "quiet",
+    onclick: () => {
+      const nodes = choices(rest);
+      more.replaceWith(...nodes);
+      nodes[0].querySelector("input").focus();
+    },
+  }, `${number(rest.length)} more`);
+  return el("fieldset", {}, el("legend", {}, GROUPS[name]), choices(some), rest.length ? more : null);
 }
 
 function choice(name, value, hits, chosen) {
@@ -125,13 +157,12 @@ function choice(name, value, hits, chosen) {
   const box = el("input", {
     type: "checkbox", checked: isOn, "data-choice": `${name} ${value}`,
     onchange: () => changed((next) => {
-      const others = next.getAll(name).filter((one) => one !== value);
-      next.delete(name);
+      if (isOn) return without(next, name, value);
       // A folder is in another one: the last one that was chosen counts.
-      const kept = name === "in" ? others.filter((one) => isOn && value.startsWith(`${one}/`)) : others;
-      for (const one of isOn ? kept : [...kept, value]) next.append(name, one);
+      if (name === "in") next.delete(name);
+      return next.append(name, value);
     }),
   });
-  return el("label", { class: "choice" }, box, named(name === "in" ? `${value}/` : value, ""),
+  return el("label", { class: "choice" }, box, named(labelOf(name, value), ""),
     el("span", { class: "count" }, el("span", { class: "unseen" }, "hits: "), number(hits)));
 }

@@ -3,7 +3,7 @@
 import { ask, store } from "./api.js";
 import { go, read, to } from "./address.js";
 import { el, focusHeading, many, named, notes, number, pieces, prose, say, show, shown } from "./dom.js";
-import { facets, filtersOf } from "./facets.js";
+import { chosenIn, facets, filtersOf, keptOf } from "./facets.js";
 import { startView } from "./tree.js";
 
 export const FRESHNESS = {
@@ -64,7 +64,7 @@ export async function searchView(values, signal, returning, isTyping = false) {
 export function typed(query) {
   const { page, values } = read();
   const isNew = page !== "search" || !values.get("q");
-  const address = to("search", query.trim() ? { q: query, mode: values.get("mode"), begun: "1" } : {});
+  const address = to("search", query.trim() ? { q: query, ...keptOf(values), begun: "1" } : {});
   if (address === (location.hash || "#/")) return false;
   history[isNew ? "pushState" : "replaceState"](null, "", address);
   written = query;
@@ -83,7 +83,8 @@ function draw(answer, values, asked, isTyping) {
     el("div", { class: "found" },
       facets(answer.hits, values, asked.given.mode, isAll),
       el("section", { class: "results", "aria-labelledby": "count" },
-        el("h2", { id: "count" }, counted),
+        chosenIn(values),
+        el("h2", { id: "count", tabindex: "-1" }, counted),
         understood(answer, asked.given.mode),
         notes([...answer.notes, ...edited(last.shown)]),
         answer.respelt ? el("p", { class: "soft", dir: "auto" }, `Nothing for ${prose(answer.query)}; for ${prose(answer.respelt)}:`) : null,
@@ -93,8 +94,10 @@ function draw(answer, values, asked, isTyping) {
   main.dataset.query = asked.given.query;
   main.removeAttribute("aria-busy");
   if (!isTyping) say(counted);
-  // Whoever chose something stays there; whoever asked for more is at the first of it.
-  if (choice) [...document.querySelectorAll("[data-choice]")].find((one) => one.dataset.choice === choice)?.focus();
+  // Whoever chose something stays there, or is at what comes of it where that is gone; whoever asked for
+  // more is at the first of it.
+  if (choice) ([...document.querySelectorAll("[data-choice]")].find((one) => one.dataset.choice === choice)
+    || document.querySelector(".chosen button") || document.getElementById("count")).focus();
   else if (shownBefore >= 0) document.querySelectorAll("a.open")[shownBefore]?.focus();
   else if (activeElement.matches("a.open") && activeElement.isConnected) activeElement.focus();
   else scrollTo(0, 0);
@@ -219,7 +222,8 @@ export async function similarView(values, signal) {
 }
 
 export function submit() {
-  const values = { q: document.getElementById("query").value, mode: read().values.get("mode") };
+  const query = document.getElementById("query").value;
+  const values = query.trim() ? { q: query, ...keptOf(read().values) } : {};
   const before = location.hash;
   forget();
   if (to("search", values) === before) window.dispatchEvent(new HashChangeEvent("hashchange"));
