@@ -14,7 +14,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 WAIT_S = 60
 SWITCHES = (
     *("--headless=new", "--no-sandbox", "--no-first-run", "--disable-background-networking"),
-    *("--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--window-size=1200,700"),
+    *("--disable-gpu", "--window-size=1200,700"),
     *("--remote-debugging-port=0", "about:blank"),
 )
 KEYS = {

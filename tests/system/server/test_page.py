@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 from collections.abc import Awaitable, Callable, Sequence
+from importlib import resources
 from pathlib import Path
 from urllib.parse import quote
 
@@ -771,6 +772,8 @@ def test_a_change_is_shown_and_undone(tmp_path: Path, documents: Path) -> None:
 VIEWS = {
     "start": "#/",
     "search": "#/?q=lease+cellar+writing",
+    "filtered": "#/?q=lease&tag=rent&type=md",
+    "nothing": "#/?q=xylophone",
     "document": "#/document?path=lease.md&line=9",
     "similar": "#/similar?path=lease.md",
     "status": "#/status",
@@ -778,15 +781,37 @@ VIEWS = {
     "source": "#/document?path=lease.md&whole=1",
     "error": "#/document?path=none.md",
 }
+PRESSED = {
+    "start": ["document.querySelector('.folder').click()"],
+    "search": [f"document.getElementById('keys').{act}" for act in ("showModal()", "close()")],
+    "source": ["document.getElementById('source').click()"] * 2,
+}
+"""What is pressed in a view once it has been looked at, to be looked at again."""
+AXE = """
+axe.run(document, { resultTypes: ["violations"] }).then(({ violations }) => violations
+  .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(" ")}`))
+"""
 
 
 @needs_chromium
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_whoever_comes_can_use_every_view(tmp_path: Path, documents: Path, scheme: str) -> None:
-    """Names, headings in order, contrast of 4.5, a focus that is seen, no view wider than 320."""
-    (documents / "new.md").write_text("# New\n\nNot indexed yet.\n")
+    """The rules of axe-core, contrast of 4.5, a focus that is seen, no view wider than 320."""
+    axe = resources.files("axe_core_python").joinpath("axe.min.js").read_text("utf-8")
+    (documents / "folder").mkdir()
+    (documents / "folder" / "new.md").write_text("# New\n\nThe lease of the boat.\n")
     with filestore.open(documents) as store, writing_for("cursor"):
+        store.sync()
         store.add_note("Pipes leak.\n", title="Pipes")
+    (documents / "later.md").write_text("# Later\n\nNot indexed yet.\n")
+    with filestore.create(tmp_path / "empty", embedder="builtin"):
+        pass
+
+    async def checked(browser: chromium.Browser, name: str, width: int) -> None:
+        assert await browser.evaluate(CHECKS) == [], (name, width)
+        await browser.evaluate(f"{axe};0")
+        assert await browser.evaluate(AXE) == [], (name, width)
+        assert await nameless(browser) == [], (name, width)
 
     async def act(browser: chromium.Browser, server: Served) -> None:
         await browser.call(
@@ -806,11 +831,26 @@ def test_whoever_comes_can_use_every_view(tmp_path: Path, documents: Path, schem
                 await browser.until(f"location.hash === {json.dumps(address)} && {SETTLED}")
                 if name == "status":
                     await browser.until("document.querySelector('.finding')")
-                assert await browser.evaluate(CHECKS) == [], (name, width)
-                assert await nameless(browser) == [], (name, width)
+                await checked(browser, name, width)
                 assert await unseen_focus(browser) == [], (name, width)
+                for press in PRESSED.get(name, ()):
+                    await browser.evaluate(press)
+                    await checked(browser, f"{name}, {press}", width)
+            await browser.evaluate(
+                "location.hash = '#/',"
+                "document.getElementById('store').value = 'empty',"
+                "document.getElementById('store').dispatchEvent(new Event('change'))"
+            )
+            await browser.until("document.querySelector('.empty')")
+            await checked(browser, "an empty store", width)
+            await browser.evaluate("location.hash = '#token=wrong'")
+            await browser.until("document.querySelector('[role=alert]')")
+            await checked(browser, "the token", width)
+            await browser.evaluate("sessionStorage.clear()")
+            await browser.evaluate(f"location.hash = '#token={server.token}'")
+            await browser.until("document.querySelector('.tree')")
 
-    drive(tmp_path, [documents], act, is_refused=True)
+    drive(tmp_path, [documents, tmp_path / "empty"], act, is_refused=True)
 
 
 async def nameless(browser: chromium.Browser) -> list[str]:
