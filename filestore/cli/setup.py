@@ -155,7 +155,7 @@ def _store_option(root: str) -> str:
             return ""
     except FilestoreError:
         pass
-    return f"--store {shlex.quote(os.path.relpath(root))} "
+    return f"--store {shlex.quote(min(os.path.relpath(root), root, key=len))} "
 
 
 def _layout_of(options: Init) -> str | None:
