@@ -51,6 +51,7 @@ _PAGES_OF_GROUPS: Final = {
 _PAGES: Final = {
     "changes": "chunks",
     "compare": "git",
+    "completion": "start",
     "convert": "exchange",
     "doctor": "troubleshooting",
     "config": "start",
@@ -162,17 +163,18 @@ def described(what: Any) -> tuple[list[str], list[str]]:
 
 def form(field: Field) -> str:
     """An option as it is typed, with its value."""
-    value = "" if field.kind is bool else f" {_value(field)}"
+    value = "" if field.kind is bool else f" {value_of(field)}"
     return f"{', '.join(field.names)}{value}{'...' * field.typed.many}"
 
 
 def usage_of(field: Field) -> str:
     """An argument as it stands in the usage."""
-    value = _value(field) + "..." * (field.several or field.typed.joined)
+    value = value_of(field) + "..." * (field.several or field.typed.joined)
     return value if field.required else f"[{value}]"
 
 
-def _value(field: Field) -> str:
+def value_of(field: Field) -> str:
+    """The value of an option or an argument, as help names it."""
     return field.typed.metavar or "|".join(field.choices or ()) or field.name.upper()
 
 

@@ -30,6 +30,7 @@ def on_terminal(
     size: tuple[int, int] = (24, 80),
     keys: Sequence[tuple[str, bytes]] = (),
     within_s: float = 120.0,
+    program: Sequence[str] = (sys.executable, "-m", "filestore"),
     **variables: str,
 ) -> Shown:
     """Run a command with all three streams on a terminal.
@@ -40,11 +41,12 @@ def on_terminal(
         size: Rows and columns.
         keys: What is typed as soon as a text has come, in this order.
         within_s: Seconds, after which it fails.
+        program: What runs, with its path.
         variables: Of the environment, besides those of this process.
     """
     environment = {key: value for key, value in os.environ.items() if key != "NO_COLOR"}
     environment |= {"PYTHONPATH": str(ROOT), "TERM": "xterm-256color", **variables}
-    command = [sys.executable, "-m", "filestore", *words]
+    command = [*program, *words]
     child, terminal = pty.fork()
     if not child:
         os.chdir(folder)

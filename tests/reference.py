@@ -5,7 +5,8 @@
 The sentence of a key is the docstring of its field, or of the property that gives it. They become
 the tables of JSON.md, below each heading or mark ``<!-- NAME -->``, and `server/schema.json`. The
 docstrings of the public names become API.md, the actions of the inspector tui/KEYS.md, the help of
-each command `cli/help.json` and commands.md, and the codes findings.md.
+each command `cli/help.json`, commands.md, what completes in shells and the manual page, and the
+codes findings.md.
 """
 
 import ast
@@ -35,7 +36,7 @@ from filestore.core.errors import FilestoreError
 from filestore.core.findings import FromIndex
 from filestore.core.schema import JsonObject, Problem, keys
 from filestore.server.operations import COMMANDS
-from tests import helped
+from tests import helped, shell_files
 from tui import actions
 
 ROOT: Final = Path(__file__).parent.parent
@@ -550,18 +551,19 @@ def made() -> dict[Path, str]:
         KEYS: page_of_keys(),
         LISTED: page_of_commands(known),
         FINDINGS: page_of_findings(),
+        **shell_files.written(known),
     }
 
 
 if __name__ == "__main__":
-    stale = [
-        path
+    stale = {
+        path: text
         for path, text in made().items()
         if not path.exists() or path.read_text(encoding="utf-8") != text
-    ]
+    }
     if "--check" not in sys.argv:
-        for path in stale:
-            path.write_text(made()[path], encoding="utf-8")
+        for path, text in stale.items():
+            path.write_text(text, encoding="utf-8")
     elif stale:
         names_of = ", ".join(path.name for path in stale)
         sys.exit(f"{names_of}: not as the values say; run 'python tests/reference.py'")

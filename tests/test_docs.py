@@ -33,7 +33,7 @@ from filestore.core.errors import (
 from filestore.embed import Choice, cache, open_embedder, pack
 from filestore.fulltext import ANALYSIS
 from filestore.server.operations import COMMANDS
-from tests import newcomers, picture, reference, world
+from tests import newcomers, picture, reference, shell_files, world
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 PAGES: Final = sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))
@@ -462,6 +462,18 @@ def test_the_pages_are_in_the_wheel() -> None:
     packed = {path.relative_to(inside) for path in inside.glob(rule)}
     assert packed >= {Path(name).relative_to("docs") for name in PAGES}
     assert Path("reference/commands.md") in packed
+
+
+def test_the_manual_page_and_the_files_of_shells_are_in_the_wheel() -> None:
+    """Where `man` looks in a prefix, and beside the command that prints them."""
+    build = tomllib.loads(text_of("pyproject.toml"))["tool"]["setuptools"]
+    assert [*map(ROOT.joinpath, build["data-files"]["share/man/man1"])] == [shell_files.MANUAL]
+    packed = {
+        path
+        for rule in build["package-data"]["filestore.cli"]
+        for path in (ROOT / "filestore" / "cli").glob(rule)
+    }
+    assert packed >= {shell_files.FOLDER / f"filestore.{one}" for one in shell_files.SHELLS}
 
 
 def _answered(root: Path, asked: tuple[tuple[str, str], ...]) -> list[str]:

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 GROUPS: Final = {
     "start": {
         "init": "",
-        "demo": "",
         "tui": "",
-        "doctor config": "check this machine; list your defaults",
+        "demo doctor": "take a tour; check this machine",
+        "config completion": "list your defaults; complete words at TAB",
     },
     "find": {
         "search": "find passages, best first, with line and freshness",

@@ -567,6 +567,7 @@ OPERATIONS: Final = (
     Operation("tui", "open the inspector"),
     Operation("config", "list what you want in every store, and its origin"),
     Operation("doctor", "check this machine, and name the command to run first"),
+    Operation("completion", "print what completes commands at TAB, for bash, zsh or fish"),
     Operation("help", "print the help of a command, a page of the manual, or a code"),
 )
 

@@ -218,6 +218,7 @@ def scenes(*, in_place: bool) -> list[Scene]:
         ("demo",),
         ("doctor",),
         ("config",),
+        ("completion", "bash"),
         ("help", "exit-codes"),
         ("git", "status"),
     ]

@@ -511,6 +511,7 @@ def scenes(planted: Planted) -> dict[str, list[Scene]]:
         "demo": [("demo",)],
         "doctor": [("doctor",), ("doctor", "--json")],
         "config": [("config",), ("config", "--json")],
+        "completion": [("completion", "fish"), ("completion", "\x1b[31m")],
         "help": [("help",), ("help", "ls"), ("help", "\x1b[31m"), ("help", "exit-codes")],
     }
     made = {command: [Scene(words=words) for words in ways] for command, ways in found.items()}

@@ -18,7 +18,7 @@ from filestore.server.operations import COMMANDS
 from filestore.server.stores import named_roots
 from tests.system.conftest import Workspace
 
-NO_STORE: Final = {"convert", "demo", "embedder", "help", "init", "mcp", "token"}
+NO_STORE: Final = {"completion", "convert", "demo", "embedder", "help", "init", "mcp", "token"}
 """Commands whose example opens no store that is there, or only one behind the word."""
 READING: Final = {
     "about": ["about"],

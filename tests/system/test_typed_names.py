@@ -66,7 +66,7 @@ _NO_NAMES: Final = {
     *("tree|flat|in-place", "E", "URL", "NAME", "N", "T", "ID", "CODE", "N/T", "QUERY", "K", "R"),
     *("F", "REV", "FORM", "C", "X", "D", "O", "G", "TOKENS", "KIND", "KEY=VALUE", "KEY=N"),
     *("FINGERPRINT", "MODEL", "WHERE", "REV1", "REV2", "install|remove|status", "FROM-TO"),
-    *("add|list|revoke", "DATE", "PROGRAM", "COMMAND|PAGE|CODE"),
+    *("add|list|revoke", "DATE", "PROGRAM", "COMMAND|PAGE|CODE", "bash|zsh|fish"),
 }
 
 

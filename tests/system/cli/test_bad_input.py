@@ -464,7 +464,7 @@ def test_settings_that_nothing_reads_are_named(odd: Workspace, tmp_path: Path) -
     }
     # These open no store, wait for somebody, or draw.
     others = {
-        *("init", "config", "convert", "demo", "doctor"),
+        *("init", "completion", "config", "convert", "demo", "doctor"),
         *("help", "mcp", "serve", "token", "watch", "tui"),
     }
     for name in sorted(COMMANDS.keys() - others):

@@ -150,6 +150,7 @@ def test_search_and_models(filled, says):
     says("HelpText", "help", "ls")
     says("Diagnosis", "doctor", code=None)
     says("Preferences", "config")
+    says("ShellFile", "completion", "zsh")
     says("Failure", "show", "nowhere.md", code=3)
 
 

@@ -27,6 +27,7 @@ READ: Final = {
     "embeddings info pack": ("embeddings", "info", "PLACE"),
     "evaluate queries": ("evaluate", "PLACE"),
     "import source": ("import", "FORM", "PLACE"),
+    "completion shell": (),  # one of three words
     "help about": (),  # a command, a page or a code
     "init folder": ("init", "PLACE"),
     "links path": ("links", "PLACE"),

@@ -33,6 +33,7 @@ LOOKING: Final = {
     "git status": ("git", "status"),
     "doctor": ("doctor",),
     "config": ("config",),
+    "completion": ("completion", "bash"),
     "sync that embeds nothing": ("sync", "--no-embed"),
 }
 

@@ -45,6 +45,7 @@ COMMANDS_TRIED = {
     "reconstruct": [["reconstruct", "stranger0"]],
     "doctor": [["doctor"]],
     "config": [["config"]],
+    "completion": [["completion", "bash"]],
     "duplicates": [["duplicates"]],
     "trust": [["trust", "--list"]],
     "export": [["export", "jsonl", "../out.jsonl"], ["export", "markdown", "../out"]],
