@@ -201,6 +201,8 @@ class Action(Struct, frozen=True, kw_only=True):
     """Whether it asks first, so that only the answer is logged."""
     footer: int = 0
     """The higher, the sooner it is in the footer; 0 is only under `?`."""
+    rare: bool = False
+    """Whether the footer has it only where it can be done."""
 
 
 def refusal(action: Action, now: ActionContext) -> str:
@@ -419,7 +421,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     _verify("side", "t", "choose a side",
         "show both sides of a conflict or a duplicate, and choose one",
         lambda now: f"repair --ours {quoted(now.path)}" if now.path else "", refusal=no_conflict,
-        asks=True),
+        footer=85, rare=True, asks=True),
     _verify("show_file", "o", "show file", "go to the file in Browse", show, refusal=no_file),
     # Repair
     _repair("open", "l right", "open", "open the group, or read the step; enter does the same",

@@ -36,6 +36,7 @@ from filestore.config.settings import user_inspector as user_inspector
 from filestore.core.codes import Code as Code
 from filestore.core.errors import install_line as install_line
 from filestore.core.findings import LEFT_BY_STATS as LEFT_BY_STATS
+from filestore.core.findings import NOTHING as NOTHING
 from filestore.core.findings import is_clean as is_clean
 from filestore.core.findings import not_checked_words as not_checked_words
 from filestore.core.paths import CHUNKS as CHUNKS

@@ -19,7 +19,7 @@ from filestore.cli import EXIT_INTERRUPTED, _terminal
 from filestore.core.caller import other_caller
 from filestore.core.codes import CODES, SEVERITY_WORDS
 from filestore.core.errors import FilestoreError, RefusedError
-from filestore.core.findings import Finding, is_clean
+from filestore.core.findings import NOTHING, Finding, is_clean
 from filestore.core.safe_text import safe_json, safe_text, shell_word, shown_path
 from filestore.core.schema import Failure
 
@@ -333,7 +333,6 @@ def pages(numbers: Sequence[int]) -> str:
     return f", pages {numbers[0]} to {numbers[-1]}"
 
 
-NOTHING: Final = "nothing to do"
 """What a plan without steps says first; the inspector asks nothing then."""
 _DONE: Final = {
     "rebuild-catalog": ("rebuilt the catalog", ""),

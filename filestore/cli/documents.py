@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from filestore.cli import EXIT_PARTIAL, _context, _output, _progress, _terminal
 from filestore.core.errors import FilestoreError, RefusedError, UsageError
-from filestore.core.findings import is_clean
+from filestore.core.findings import NOTHING, is_clean
 from filestore.core.paths import CHUNKS
 from filestore.core.safe_text import safe_text, shown_path
 from filestore.core.schema import JsonObject
@@ -487,7 +487,7 @@ def run_enrich(options: Enrich) -> int:
 
 def _plan_words(plan: "EnrichPlan", line: Any) -> None:
     if not (plan.questions or plan.summaries or plan.removed):
-        line(_output.NOTHING)
+        line(NOTHING)
     line(f"generator {_output.one_line(plan.generator)}")
     line(f"{plan.lines} for {_output.count(plan.questions, 'text')}")
     line(_output.count(plan.summaries, "summary", "summaries"))

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from filestore.cli import EXIT_INTERRUPTED, _context, _output, _progress, _terminal
 from filestore.core.codes import SEVERITY_WORDS
 from filestore.core.errors import FilestoreError, RefusedError, UsageError
-from filestore.core.findings import Finding, is_clean, not_checked_words
+from filestore.core.findings import NOTHING, Finding, is_clean, not_checked_words
 from filestore.core.safe_text import brief, shown_path
 from filestore.core.schema import JsonObject
 from filestore.server import requests
@@ -313,7 +313,7 @@ def _show(plan: "Plan", line: Any) -> None:
     from filestore.repair.plan import KINDS
 
     if not plan.steps:
-        line(_output.NOTHING)
+        line(NOTHING)
     groups: dict[str, list[Step]] = {}
     for step in plan.steps:
         groups.setdefault(step.kind, []).append(step)

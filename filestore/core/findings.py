@@ -129,6 +129,10 @@ def with_tree(findings: Iterable[Finding], tree: Tree) -> tuple[Finding, ...]:
     return tuple(replace(one, tree=tree) for one in findings)
 
 
+NOTHING: Final = "nothing to do"
+"""What is said of a plan, or a command, without anything to do."""
+
+
 def not_checked_words(left_out: Sequence[str]) -> str:
     """What a check left out, as one sentence; "" where that is nothing."""
     return f"not checked: {'; '.join(left_out)}" if left_out else ""

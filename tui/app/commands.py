@@ -11,7 +11,7 @@ from typing import Any, Final
 from msgspec import Struct, field
 
 from filestore import FilestoreError
-from filestore.browse import did_you_mean
+from filestore.browse import NOTHING, did_you_mean
 from tui.app.menus import Menus
 from tui.formatting import Line, all_quoted, line, shortened
 from tui.formatting import reports as texts
@@ -60,8 +60,6 @@ ONLY_LOOK: Final = frozenset(
     ]
 )  # fmt: skip
 """Commands that change nothing that is in the store: they run at once."""
-NOTHING: Final = "nothing to do"
-"""What a plan without steps says first."""
 PLANS: Final = ("--plan", "--list")
 """Options with which a command only shows what it would do."""
 _SHORT: Final = {"q": "quit", "wq": "quit", "h": "help"}

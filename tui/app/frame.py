@@ -504,17 +504,13 @@ class Frame(KeysInOrder):
             self.draw_head()
             now = self.action_context()
             shown = sorted(actions.available(self.page), key=lambda action: -action.footer)
-            items = [
-                Item(
-                    line=texts.key_words(
-                        actions.key_label(self.keys_of(action)[0]),
-                        action.title,
-                        refused=bool(actions.refusal(action, now)),
-                    ),
-                    press=f"{action.place}.{action.name}",
-                )
-                for action in shown[: self.size.width // LEAST_FOOTER]
-            ]
+            items: list[Item] = []
+            for action in shown[: self.size.width // LEAST_FOOTER]:
+                refused = bool(actions.refusal(action, now))
+                if not (refused and action.rare):
+                    label = actions.key_label(self.keys_of(action)[0])
+                    words = texts.key_words(label, action.title, refused=refused)
+                    items.append(Item(line=words, press=f"{action.place}.{action.name}"))
             self._footer.show(items)
 
     def draw_head(self) -> None:

@@ -38,10 +38,12 @@ class Menus(Frame):
         choices, now = [], self.action_context()
         for action in (*actions.available(self.page), *actions.of_place("lists")):
             keys = " ".join(map(actions.key_label, self.keys_of(action)))
-            name, title = f"{action.place}.{action.name}", f"{keys:<14} {action.title}"
             reason = actions.refusal(action, now)
             about = f"not now: {reason}" if reason else action.help
-            choices.append(Choice(name=name, title=title, about=about))
+            if about.partition(" ")[0] != action.title.partition(" ")[0]:
+                about = f"{action.title}: {about}"
+            name = f"{action.place}.{action.name}"
+            choices.append(Choice(name=name, title=f"{keys:<14}", about=about, also=action.title))
 
         def do(name: str | None) -> None:
             place, _, action = (name or "").partition(".")

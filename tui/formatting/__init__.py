@@ -39,6 +39,8 @@ class Span(Struct, frozen=True):
     """Of the file that is shown, in which it begins; 0 for none."""
     leads_to: str | tuple[str, int] = ""
     """A link as it is written, or a file and its line; "" for nowhere."""
+    keeps_end: bool = False
+    """Whether it is cut at its beginning, as a path that others share it with."""
 
 
 Line = tuple[Span, ...]

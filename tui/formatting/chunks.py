@@ -16,6 +16,7 @@ from tui.formatting.rows import (
     STALE,
     made_from,
     pages_words,
+    repeats,
     severity_marks,
     state_spans,
 )
@@ -267,6 +268,23 @@ def resource_head(about: "AboutResource", found: Mapping[str, int], what: str) -
         line(shown_path(about.resource) or "(no document)", "title"),
         (span(count(about.chunks, what)), span(f"{source}  ", "quiet"), *severity_marks(found)),
     ]
+
+
+def folder_lines(folder: str, inside: Sequence["Row"], documents: int) -> list[Line]:
+    """The documents of a folder.
+
+    Args:
+        folder: Their folder.
+        inside: The first ones.
+        documents: How many there are.
+    """
+    names: list[Line] = []
+    for row in inside:
+        name = shown_path(row.path.removeprefix(folder))
+        title = () if repeats(row.title, name) else (span(f"  {row.title}", "quiet"),)
+        names.append((span(name), *title))
+    hint = line("enter shows them in the list, and hides them", "quiet")
+    return [*names, *more_lines(documents, len(names)), (), hint]
 
 
 def rule_line(path: str, width: int) -> Line:

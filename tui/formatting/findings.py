@@ -10,10 +10,23 @@ from typing import TYPE_CHECKING, Final, Literal
 from unicodedata import combining, east_asian_width
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from filestore import CODES
 from filestore.browse import CHUNKS, LEFT_BY_STATS, StorePath, Tree, not_checked_words, shown_path
-from tui.formatting import Line, Role, Span, arrow, count, cut, field, line, one_line, span
+from tui.formatting import (
+    LABEL_WIDTH,
+    Line,
+    Role,
+    Span,
+    arrow,
+    count,
+    cut,
+    field,
+    line,
+    one_line,
+    span,
+)  # fmt: skip
 
 if TYPE_CHECKING:
     from filestore import Finding
@@ -75,7 +88,7 @@ def finding_line(
         from_before: Whether the running verification has not reported it.
         tree: Of the store.
     """
-    about = [span(place_of(finding.path, tree))]
+    about = [replace(span(place_of(finding.path, tree)), keeps_end=True)]
     if finding.detail:
         about += [Span("  "), span(cut(shown_path(finding.detail), _MOST_DETAIL), "quiet")]
     if from_before:
@@ -216,8 +229,13 @@ def group_evidence_lines(first: "Finding", members: int) -> list[Line]:
     ]
 
 
-def finding_lines(finding: "Finding") -> list[Line]:
-    """A finding's own text, before its evidence is loaded."""
+def finding_lines(finding: "Finding", *, side: str = "") -> list[Line]:
+    """A finding's own text, before its evidence is loaded.
+
+    Args:
+        finding: The finding.
+        side: The key that shows both sides; "" where there is none.
+    """
     lines = [
         (severity_span(finding.severity), span(f" {finding.code}", "title")),
         field("file", shown_path(finding.path) or "the whole store"),
@@ -226,12 +244,17 @@ def finding_lines(finding: "Finding") -> list[Line]:
         lines.append(field(finding.meaning.other, shown_path(finding.other)))
     if finding.detail:
         lines.append(field("found", shown_path(finding.detail)))
-    return [*lines, field("repair", finding.repair)]
+    lines.append(field("repair", finding.repair))
+    if side:
+        lines.append(
+            (span(f"{side:<{LABEL_WIDTH}}", "key"), span("shows both sides, to choose one"))
+        )
+    return lines
 
 
-def evidence_lines(evidence: "Evidence") -> list[Line]:
+def evidence_lines(evidence: "Evidence", *, side: str = "") -> list[Line]:
     """What shows a finding to be true: hashes, place, notes, and what changed."""
-    lines = [*finding_lines(evidence.finding), *_excerpt_lines(evidence)]
+    lines = [*finding_lines(evidence.finding, side=side), *_excerpt_lines(evidence)]
     if evidence.diff:
         lines += [(), *diff_lines(evidence.diff)]
         if evidence.diff_cut:

@@ -180,18 +180,18 @@ def undo_scope(group: "Group", side: Side) -> str:
     word = "undo" if side == "before" else "redo"
     numbers = Counter(fate for _, fate in file_changes(group, side))
     messages: dict[Fate, str] = {
-        "changes": _CHANGED[side],
-        "comes back": "restored",
-        "goes": "removed",
+        "changes": f"changes {{}} {_CHANGED[side].removeprefix('changed ')}",
+        "comes back": "restores {}",
+        "goes": "removes {}",
     }
+    # How far a change came that broke off, only the files themselves show.
+    limit = "up to " if group.state == "broken off" else ""
     parts = [
-        f"{count(numbers[fate], 'file')} {message}"
+        message.format(limit + count(numbers[fate], "file"))
         for fate, message in messages.items()
         if numbers[fate]
     ]
-    # How far a change came that broke off, only the files themselves show.
-    limit = "up to " if parts and group.state == "broken off" else ""
-    return f"{word} {group.id}: {limit}{', '.join(parts) or 'no file'}"
+    return f"{word} {group.id}: {', '.join(parts) or 'no file'}"
 
 
 PAGES: Final = (("browse", "1 Browse"), ("verify", "2 Verify"), ("repair", "3 Repair"))

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from filestore import Finding
 from filestore.browse import CHUNKS, CatalogNewerError, Measure, Row, StorePath, Tree, shown_path
@@ -87,9 +88,11 @@ def file_row(row: Row, shown: Shown) -> Line:
         name = shown_path(name or "(no document)")
     title = row.title if not repeats(row.title, name) else ""
     role: Role = "text" if row.kind in ("document", "chunk", "summary") else "title"
-    parts = [span(name, role), *((Span("  "), span(title, "quiet")) if title else ())]
+    # Without a folder nothing is in front that others share.
+    named = replace(span(name, role), keeps_end="/" in name.rstrip("/"))
+    parts = [named, *((Span("  "), span(title, "quiet")) if title else ())]
     if shown.by_title and title:
-        parts = [span(title, role), Span("  "), span(name, "quiet")]
+        parts = [span(title, role), Span("  "), replace(named, role="quiet")]
     if shown.matches is not None and shown.matches != row.children:
         parts.append(Span(f"  {shown.matches:,} of {row.children:,}", "quiet"))
     above = row.headings[:-1] if row.headings[-1:] == (row.title,) else row.headings
@@ -119,7 +122,8 @@ COLUMNS: Final[Mapping[str, int]] = {"size": 8, "date": 11, "sections": 7, "drif
 """The columns of a list in their usual order; how wide they are, with the space before them."""
 _GIVE_WAY: Final = ("date", "size", "sections")
 """Which of them go first where a name would have no room."""
-_LEAST_NAME: Final = 22
+_LEAST_NAME: Final = 30
+"""Cells that a name and some words of its title need."""
 _NARROW: Final = 40
 _NARROW_DRIFT: Final = 5
 """Letter and sign alone, where a list is narrow."""
@@ -285,7 +289,7 @@ def neighbour_row(neighbour: "Neighbour", tree: Tree = CHUNKS) -> Line:
     """One of the nearest texts: how near, which file, where in its document."""
     parts = [
         Span(f"{neighbour.cosine:>5.2f} ", "note"),
-        span(place_of(neighbour.path, tree)),
+        replace(span(place_of(neighbour.path, tree)), keeps_end=True),
         *((Span(f":{neighbour.line}", "quiet"),) if neighbour.line else ()),
     ]
     if neighbour.pages:

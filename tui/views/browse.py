@@ -237,10 +237,12 @@ class BrowseView(BrowsePage):
             self._with_resources(remove)
             return
         own = "a document is yours" if host.findings.tree.has_sections else "a file is yours"
+        own = f"nothing is removed, {own}"
 
         def copy(paths: Sequence[str]) -> None:
             host.copy_text(
-                f"rm -- {all_quoted(paths)} && filestore sync", what=f"{own}: the command"
+                f"rm -- {all_quoted(paths)} && filestore sync",
+                what=f"{own}: the command that removes it",
             )
 
         if marks:

@@ -293,7 +293,11 @@ class Detail(Vertical):
         found = texts.section_labels(self.section)
         current, many = self.reader.match
         # A section has the name of its action.
-        items = [Item(line=line, press=f"browse.{name}") for name, line in found.items()]
+        # The last ones give way to what was found; the current one stays.
+        items = [
+            Item(line=line, press=f"browse.{name}", gives_way=(name != self.section) * number)
+            for number, (name, line) in enumerate(found.items())
+        ]
         words = f"{current} of {many}" if many else "no match"
         self._sections.show(items, line(words, "match") if self.find else ())
 
@@ -347,7 +351,6 @@ class Detail(Vertical):
             lines, what = prepared.lines, "chunk"
             if self._host.findings.tree.has_sections:
                 what = "document"
-                lines = [line("enter shows its documents, and hides them", "quiet")]
             elif not prepared.pieces:
                 below = self._host.findings.tree.store_path(ChunkPath(f"{about.resource}/"))
                 moved = self._host.findings.index.moved_to(below) if found["W"] else ""
@@ -503,7 +506,7 @@ class Detail(Vertical):
 
     def _show_neighbours(self, of: tuple[str, int | None], found: "Sequence[Neighbour]") -> None:
         self._neighbours_of = of
-        state = "" if found or not of[0] else "none"
+        state = "" if found else "none" if of[0] else "of a text: go to one in the list"
         self._neighbours_title.show([texts.neighbours_title(state)])
         tree = self._host.findings.tree
         rows = [((one.path, one.line), neighbour_row(one, tree)) for one in found]

@@ -8,7 +8,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 
 from filestore import FilestoreError
-from tui.formatting import Line, error_lines
+from tui.formatting import Line, error_lines, line
 from tui.formatting.chunks import family_lines
 from tui.formatting.rows import family_rows
 from tui.state.rows import Listed
@@ -52,7 +52,7 @@ class FamilyPane(Vertical):
             return
         self._shown = path
         if not path:
-            self._draw((), None)
+            self._draw([line("of a file: go to one in the list", "quiet")], None)
             return
 
         def take_family(family: "Family | None") -> None:

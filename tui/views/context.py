@@ -12,7 +12,7 @@ from textual.widget import Widget
 
 from filestore import FilestoreError, Finding
 from filestore.browse import InspectorOptions
-from tui.actions import ActionContext, Place, of_place
+from tui.actions import Action, ActionContext, Place, of_place
 from tui.formatting import Line
 from tui.state.findings import Findings
 from tui.workers.task_manager import TaskManager
@@ -37,6 +37,9 @@ class ViewContext(Protocol):
     @property
     def store_option(self) -> str:
         """What names the store on a command line, with a space behind it; "" where nothing need."""
+
+    def keys_of(self, action: Action) -> Sequence[str]:
+        """The keys of an action: the user's, else its own."""
 
     def notify(self, message: str, *, severity: Severity = ...) -> None:
         """Show a notification of a line or two; made safe here."""

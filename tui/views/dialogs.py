@@ -35,6 +35,8 @@ class Choice(Struct, frozen=True, kw_only=True):
     """Why it cannot be chosen; "" where it can."""
     key: str = ""
     """The letter that chooses it; "" for none."""
+    also: str = ""
+    """What a filter finds it by, too."""
 
 
 WAYS: Final = {"index": "i", "make": "n", "example": "x", "retry": "r"}
@@ -173,7 +175,7 @@ class HelpScreen(ChoiceScreen):
         options.add_options(
             self.row(one)
             for one in self._choices
-            if all(word in f"{one.title} {one.about}".lower() for word in words)
+            if all(word in f"{one.title} {one.about} {one.also}".lower() for word in words)
         )
         options.highlighted = 0 if options.option_count else None
 

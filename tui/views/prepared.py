@@ -4,7 +4,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from itertools import accumulate
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
@@ -16,6 +16,10 @@ from tui.views.context import Target
 
 if TYPE_CHECKING:
     from filestore.browse import About, AboutResource, Block
+
+
+MOST_DOCUMENTS: Final = 60
+"""Of a folder that are listed beside it."""
 
 
 class Prepared(Struct, frozen=True, kw_only=True):
@@ -81,7 +85,12 @@ def prepared_resource(
 ) -> Prepared:
     """A resource made ready: its chunks one after the other, a rule between; from one of them."""
     about = store.about_resource(name)
-    if section != "text" or store.places.tree.has_sections:
+    if store.places.tree.has_sections:
+        ids = store.listing.chunk_ids(name)[:MOST_DOCUMENTS]
+        known = store.listing.documents(ids)
+        inside = [known[one] for one in ids if one in known]
+        return Prepared(resource=about, lines=texts.folder_lines(name, inside, about.chunks))
+    if section != "text":
         return Prepared(resource=about)
     from filestore.browse import read_blocks
     from tui.views.rendered import rendered

@@ -293,9 +293,10 @@ class RepairView(View):
             if rows is not self._rows:
                 return
             self._chosen, self._command = found
-            none = TOO_MANY if self._chosen.plan.steps else "no step is chosen"
-            command = line(cut(shortened(self._command) or none, MOST_SHOWN), "note")
-            self._costs = [texts.totals_line(self._chosen.plan), command]
+            self._costs = [texts.totals_line(self._chosen.plan)]
+            if self._chosen.plan.steps:
+                command = cut(shortened(self._command) or TOO_MANY, MOST_SHOWN)
+                self._costs.append(line(command, "note"))
             self._draw()
             self.host.context_changed()
 

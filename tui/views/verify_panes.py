@@ -19,6 +19,7 @@ from textual.timer import Timer
 
 from filestore import FilestoreError, Finding
 from filestore.browse import SideChoice, hunk_texts, hunks_choice, is_clean, shown_path
+from tui import actions
 from tui.formatting import Line, Role, Span, duration, error_lines, line, span
 from tui.formatting import findings as texts
 from tui.state.findings import FindingIndex, key_of
@@ -159,7 +160,15 @@ class EvidenceLoader:
         if finding is None:
             return
         known = self._evidence
-        lines = texts.finding_lines(finding) if known is None else texts.evidence_lines(known)
+        now = actions.ActionContext(
+            code=finding.code, is_written=self._host.findings.tree.is_written
+        )
+        side = actions.find("verify", "side")
+        key = "" if actions.no_conflict(now) else actions.key_label(self._host.keys_of(side)[0])
+        if known is None:
+            lines = texts.finding_lines(finding, side=key)
+        else:
+            lines = texts.evidence_lines(known, side=key)
         if self._neighbours:
             lines += texts.neighbour_lines(
                 self._neighbours.get(False),

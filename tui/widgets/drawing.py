@@ -372,9 +372,25 @@ def hanging(line: Line) -> int:
     return cell_len(first) if first.endswith(" ") or first in _SIGNS_OF_DIFFS else 0
 
 
+_LEAST_END: Final = 12
+"""Cells of the end of a path: with less room, its beginning says more."""
+
+
 def fitted(line: Line, width: int, ellipsis: str) -> Line:
-    """A line that is no wider than this, its end replaced by the ellipsis where it was."""
-    line = tuple(Span(_flat(span.text[: width * _MOST_CODES + 1]), span.role) for span in line)
+    """A line that is no wider than this, its end replaced by the ellipsis where it was.
+
+    Of a path that is too long the beginning is replaced: its end tells it from others.
+    """
+    most, before = width * _MOST_CODES + 1, 0
+    parts: list[Span] = []
+    for span in line:
+        text = _flat(span.text[-most:] if span.keeps_end else span.text[:most])
+        room = width - before - len(ellipsis)
+        if span.keeps_end and cell_len(text) > room + len(ellipsis) and room >= _LEAST_END:
+            text = ellipsis + _end_of(text, room)
+        parts.append(Span(text, span.role))
+        before += cell_len(text)
+    line = tuple(parts)
     if sum(cell_len(span.text) for span in line) <= width:
         return line
     room = max(width - len(ellipsis), 0)
@@ -387,6 +403,16 @@ def fitted(line: Line, width: int, ellipsis: str) -> Line:
         kept.append(span)
         room -= size
     return (*kept, Span(ellipsis[:width], "quiet"))
+
+
+def _end_of(text: str, room: int) -> str:
+    """The end of a text that fits."""
+    at = len(text)
+    while at and cell_len(text[at - 1]) <= room:
+        at -= 1
+        room -= cell_len(text[at])
+    # What joins two letters would be at an edge, and be shown.
+    return text[at:].lstrip("\u200c\u200d")
 
 
 def strip(line: Line, width: int, style_of: Callable[[Role], Style], rest: Style | None) -> Strip:

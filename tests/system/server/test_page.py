@@ -193,6 +193,30 @@ def test_a_search_leads_to_the_passage(tmp_path: Path, documents: Path) -> None:
 
 
 @needs_chromium
+def test_every_block_is_drawn_as_it_is_written(tmp_path: Path) -> None:
+    """Nothing of a document is turned into the name of an object, no sign comes between its parts."""
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "all.md").write_text(
+        "# Blocks\n\nOne *two* `three`.\n\n```python\na = 1  # renewal\n\nb = [2, 3]\n```\n\n"
+        "- four\n  - five **six**\n\n> seven\n\n| eight | nine |\n|---|---|\n| ten | renewal |\n"
+    )
+
+    async def act(browser: chromium.Browser, server: Served) -> None:
+        await look_for(browser, "renewal")
+        await browser.evaluate("document.querySelector('a.open').click()")
+        await browser.until("document.querySelector('.text pre')")
+        listing = "document.querySelector('.text pre').textContent"
+        assert await browser.evaluate(listing) == "a = 1  # renewal\n\nb = [2, 3]"
+        words = "document.querySelector('.text').textContent.replaceAll(/\\s+/g, ' ')"
+        assert await browser.evaluate(words) == (
+            "BlocksOne two three.a = 1 # renewal b = [2, 3]fourfive sixseveneightninetenrenewal"
+        )
+
+    drive(tmp_path, [synced(folder)], act)
+
+
+@needs_chromium
 @pytest.mark.parametrize("layout", ["tree", "flat"])
 def test_a_document_of_chunks_is_read_whole(tmp_path: Path, layout: str) -> None:
     """In the order of its original, with its lines, whatever the chunk files are called."""

@@ -140,7 +140,7 @@ export class Drawing {
         }, this.lines(block.lines));
       }
       case "code":
-        return el("pre", { ...data, dir: "ltr" }, el("code", {}, (block.lines || []).map((words, at) => [at ? "\n" : "", this.words(words)].flat())));
+        return el("pre", { ...data, dir: "ltr" }, el("code", {}, (block.lines || []).flatMap((words, at) => [at ? "\n" : "", ...this.words(words)])));
       case "table":
         return this.table(block, data);
       case "rule":

@@ -457,12 +457,12 @@ def test_undo_says_what_becomes_of_each_file() -> None:
     ]
     assert [fate for _, fate in file_changes(group, "after")].count("goes") == 1
     assert undo_scope(group, "before") == (
-        "undo 000001: 1 file changed back, 1 file restored, 1 file removed"
+        "undo 000001: changes 1 file back, restores 1 file, removes 1 file"
     )
-    assert undo_scope(group, "after").startswith("redo 000001: 1 file changed again, ")
+    assert undo_scope(group, "after").startswith("redo 000001: changes 1 file again, ")
     broken = Group(batches=(replace(batch("000001", CAME, CHANGED), underway=True),))
     assert undo_scope(broken, "before") == (
-        "undo 000001: up to 1 file changed back, 1 file removed"
+        "undo 000001: changes up to 1 file back, removes up to 1 file"
     )
 
 
