@@ -333,7 +333,6 @@ def pages(numbers: Sequence[int]) -> str:
     return f", pages {numbers[0]} to {numbers[-1]}"
 
 
-"""What a plan without steps says first; the inspector asks nothing then."""
 _DONE: Final = {
     "rebuild-catalog": ("rebuilt the catalog", ""),
     "salvage": ("rebuilt the embeddings from the sound ones", ""),

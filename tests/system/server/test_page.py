@@ -194,7 +194,7 @@ def test_a_search_leads_to_the_passage(tmp_path: Path, documents: Path) -> None:
 
 @needs_chromium
 def test_every_block_is_drawn_as_it_is_written(tmp_path: Path) -> None:
-    """Nothing of a document is turned into the name of an object, no sign comes between its parts."""
+    """Nothing turns into the name of an object, and no sign comes between the parts."""
     folder = tmp_path / "notes"
     folder.mkdir()
     (folder / "all.md").write_text(
