@@ -225,7 +225,7 @@ def find_root(start: str, explicit: str | None = None) -> str:
         reason = why_no_folder(explicit)
         where = f"in {explicit}{reason and f': it {reason}'}"
         raise NoStoreError(
-            f"no store {where}", remedy="make one with 'filestore init', or name another"
+            f"no store {where}", remedy="'filestore init' makes one; --store names another"
         )
     init = "'filestore init' makes a store here"
     if _has_documents(start):
