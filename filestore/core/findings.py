@@ -130,7 +130,7 @@ def with_tree(findings: Iterable[Finding], tree: Tree) -> tuple[Finding, ...]:
 
 
 NOTHING: Final = "nothing to do"
-"""What is said of a plan, or a command, without anything to do."""
+"""How a plan without steps begins."""
 
 
 def not_checked_words(left_out: Sequence[str]) -> str:

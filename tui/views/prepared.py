@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 MOST_DOCUMENTS: Final = 60
-"""Of a folder that are listed beside it."""
+"""Documents of a folder that are listed."""
 
 
 class Prepared(Struct, frozen=True, kw_only=True):
