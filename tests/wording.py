@@ -1,5 +1,7 @@
 """What people and programs read of this program: ``python tests/wording.py > strings.txt``.
 
+With ``--count`` it prints how many remedies are a command to paste, and how many texts are long.
+
 A line each: where it stands, a tab, the text. Values that are put into a text are `{}`. What Python
 writes are its literals of two words and more, without SQL, and the docstrings that are help; what
 the page writes, its literals and its text.
@@ -12,6 +14,8 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Final, NamedTuple
+
+from filestore.core.errors import way_out
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 NOT_SAID: Final = {
@@ -40,6 +44,10 @@ _NAMES: Final = re.compile(r"KEYS|SPARSE|COLUMNS|columns")
 _PAGE: Final = re.compile(r'"(?:[^"\\\n]|\\.)*"|`[^`]*`|>[^<>]*<')
 
 _VALUE: Final = re.compile(r"\$\{[^}]*\}")
+
+
+_LONG: Final = 100
+"""Letters that a message has room for."""
 
 
 class Said(NamedTuple):
@@ -134,7 +142,23 @@ def _of_branches(node: ast.expr) -> Iterator[str]:
         yield text
 
 
+def counted() -> str:
+    """How many remedies begin with a command that can be pasted, and how long texts are."""
+    known = [one.text for one in remedies()]
+    # Where a value is put in, some word stands for it.
+    pasted = sum(bool(way_out(text.replace("{}", "1"))[0]) for text in known)
+    sentences = [one.text for one in said() if one.place.startswith(("filestore/", "tui/"))]
+    long = sum(len(text) > _LONG for text in sentences)
+    return (
+        f"remedies: {len(known):,}, of them commands: {pasted:,} ({pasted / len(known):.0%})\n"
+        f"texts: {len(sentences):,}, of them longer than {_LONG}: {long:,}\n"
+    )
+
+
 if __name__ == "__main__":
+    if sys.argv[1:] == ["--count"]:
+        sys.stdout.write(counted())
+        sys.exit()
     for one in said():
         text = one.text.replace("\n", "\\n")
         sys.stdout.write(f"{one.place}\t{text}\n")

@@ -17,7 +17,7 @@ from filestore._version import __version__
 from filestore.cli import _terminal
 from filestore.core.caller import absolute, working_folder
 from filestore.core.errors import UsageError
-from filestore.core.spelling import did_you_mean
+from filestore.core.spelling import closest, did_you_mean
 from filestore.server.operations import (
     COMMANDS,
     MODULES,
@@ -470,8 +470,10 @@ def _no_command(word: str) -> UsageError:
         return UsageError(
             f"no command {word!r}: it is called {called!r}", remedy=f"filestore {called} --help"
         )
+    near = closest(word, COMMANDS)
     return UsageError(
-        f"no command {word!r}{did_you_mean(word, COMMANDS)}", remedy="filestore --help"
+        f"no command {word!r}{did_you_mean(word, COMMANDS)}",
+        remedy=f"filestore {near[0]} --help" if near else "filestore --help",
     )
 
 

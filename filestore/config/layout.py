@@ -224,9 +224,11 @@ def find_root(start: str, explicit: str | None = None) -> str:
     if explicit is not None:
         reason = why_no_folder(explicit)
         where = f"in {explicit}{reason and f': it {reason}'}"
-        raise NoStoreError(
-            f"no store {where}", remedy="'filestore init' makes one; --store names another"
-        )
+        named = "name a folder that has one"
+        if not reason and _has_documents(explicit):
+            init = shlex.quote(explicit)
+            named = f"'filestore init --in-place {init}' indexes the documents in it"
+        raise NoStoreError(f"no store {where}", remedy=named)
     init = "'filestore init' makes a store here"
     if _has_documents(start):
         init = "'filestore init --in-place' indexes the documents here"

@@ -97,6 +97,7 @@ LISTED: Final = [
 NEEDED: Final = {
     "add": ["a"],
     "compare": ["a", "--queries", "q"],
+    "completion": ["bash"],
     "convert": ["a", "b"],
     "embeddings export": ["a"],
     "embeddings import": ["a"],
