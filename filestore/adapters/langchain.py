@@ -137,7 +137,7 @@ class FilestoreVectorStore(VectorStore):
             kwargs: `embedder` for a store that is made, and what the constructor takes.
         """
         if not path:
-            raise UsageError('a store is a folder: name it; path="knowledge"')
+            raise UsageError("a store is a folder: name it", remedy='path="knowledge"')
         embedder = kwargs.pop("embedder", None)
         _refuse_other_model(embedding)
         try:

@@ -204,7 +204,7 @@ def _unknown(typed: str, known: Iterable[str], *, is_glob: bool) -> UnknownPathE
     folders |= {above for one in folders for above in around(one)}
     near = offered([f"{one}/" for one in nearest_paths(typed, sorted(folders - {".."}))])
     return UnknownPathError(
-        f"no folder {shown} has documents{near}: leave it out to see which folders do"
+        f"no folder {shown} has documents{near}", remedy="leave it out to see which folders do"
     )
 
 

@@ -467,7 +467,7 @@ def require_room() -> None:
 
             raise LimitReachedError(
                 f"this process may take {soft:,} bytes of memory, {least:,} are needed",
-                remedy=f"'ulimit -{option} unlimited' raises the limit, in a new shell",
+                remedy=f"raise the limit in a new shell: 'ulimit -{option} unlimited'",
             )
 
 
@@ -494,7 +494,9 @@ def unexpected(error: Exception, *, as_json: bool) -> int:
         return report(problem, as_json=as_json)
     if isinstance(error, FileNotFoundError):
         # Of what needs no name, only the working folder can be missing.
-        gone = FilestoreError("the folder that this runs in is gone: cd to a folder that is there")
+        gone = FilestoreError(
+            "the folder that this runs in is gone", remedy="cd to a folder that is there"
+        )
         return report(gone, as_json=as_json)
     say(f"filestore: cannot write the answer: {error.strerror or error}")
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -254,8 +254,8 @@ def run_reconstruct(options: Reconstruct) -> int:
     if options.origin is not None:
         if options.force:
             raise UsageError(
-                "--force does not go with --from, which replaces files of its own names"
-                ": leave it out",
+                "--force does not go with --from, which replaces files of its own names",
+                remedy="leave it out",
             )
         return _rebuild(options, options.origin)
     if options.limit:
@@ -375,7 +375,7 @@ def _documents(options: Reconstruct, origin: str, left_out: "LeftOut") -> "Itera
             remedy="filestore reconstruct --help",
         )
     if options.endpoint:
-        raise UsageError("--endpoint goes with --from openai: leave it out")
+        raise UsageError("--endpoint goes with --from openai", remedy="leave it out")
     if not options.names:
         raise UsageError(
             f"--from {kind} wants the {'folder' if kind == 'folder' else 'file'} to read",

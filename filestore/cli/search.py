@@ -125,7 +125,7 @@ def run_search(options: Search) -> int:
     if options.embed and options.at is None:
         raise UsageError("--embed is for --at", remedy="filestore sync")
     if options.beside and options.at is not None:
-        raise UsageError("--at answers by the model of that commit: leave --beside out")
+        raise UsageError("--at answers by the model of that commit", remedy="leave --beside out")
     if options.rerank is None:
         _context.calculate_in_one_thread()
     # A folder is relative to where the user is, which only the command knows.
@@ -188,7 +188,7 @@ def _template(options: Search) -> Template | None:
     }
     given = [name for name, is_given in wanted.items() if is_given]
     if len(given) > 1:
-        raise UsageError(f"{' and '.join(given)} exclude each other: choose one")
+        raise UsageError(f"{' and '.join(given)} exclude each other", remedy="choose one")
     if options.format == "":
         raise UsageError("--format is empty", remedy="--format '{document}:{line}: {excerpt}'")
     if options.documents:
@@ -196,7 +196,7 @@ def _template(options: Search) -> Template | None:
     elif options.format is not None:
         template = parse_template(_PRESETS.get(options.format, options.format))
     elif options.nul:
-        raise UsageError("-0 ends the records of -l or --format: add one of them")
+        raise UsageError("-0 ends the records of -l or --format", remedy="add one of them")
     else:
         return None
     if options.context and not any(field in ("before", "after") for _, field in template):

@@ -224,7 +224,7 @@ def find_root(start: str, explicit: str | None = None) -> str:
     if explicit is not None:
         reason = why_no_folder(explicit)
         where = f"in {explicit}{reason and f': it {reason}'}"
-        named = "name a folder that has one"
+        named = "make one with 'filestore init', or name another"
         if not reason and _has_documents(explicit):
             init = shlex.quote(explicit)
             named = f"'filestore init --in-place {init}' indexes the documents in it"

@@ -68,7 +68,7 @@ def unreadable(error: OSError) -> FilestoreError:
     )
 
 
-_PROGRAM: Final = r"(?:filestore|git|pip|chmod|sudo|sysctl|mkdir|rm|ulimit|umount)"
+_PROGRAM: Final = r"(?:filestore|git|pip|chmod|sudo|sysctl|mkdir)"
 _COMMAND: Final = re.compile(
     rf"'(?P<quoted>{_PROGRAM} [^'…]+)'(?:[ ,;:]\s*(?P<rest>.+))?"
     rf"|(?P<bare>{_PROGRAM}(?: (?:'[^'\n]*'|[^\s'(…;])+(?<![,:]))+)",

@@ -68,8 +68,8 @@ class PackDamaged(FilestoreError, ValueError):
 
     def __init__(self, path: str, detail: str) -> None:
         super().__init__(
-            f"the pack {path} is damaged: {detail}"
-            "; fetch it again, or have it exported again; nothing was taken from it",
+            f"the pack {path} is damaged: {detail}",
+            remedy="fetch it again, or have it exported again; nothing was taken from it",
             detail=detail,
         )
 
@@ -159,7 +159,7 @@ class Pack(disk.Closing):
             disk.pass_limits(error)
             reason = error.strerror or str(error)
             raise FilestoreError(
-                f"cannot read {path}: {reason}; name a pack that can be read"
+                f"cannot read {path}: {reason}", remedy="name a pack that can be read"
             ) from error
         pack = cls(path, descriptor)
         with on_error(pack.close):

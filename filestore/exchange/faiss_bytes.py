@@ -226,13 +226,13 @@ def _index(reader: _Reader, depth: int) -> Vectors:
     code = bytes(reader.take(4))
     if code in _OTHERS or depth > 1:
         raise NotRead(
-            f"the index is an {_name(code)}, which is not read"
-            ": have it written as IndexFlatIP or IndexFlatL2",
+            f"the index is an {_name(code)}, which is not read",
+            remedy="have it written as IndexFlatIP or IndexFlatL2",
         )
     if code not in {*_FLAT, *_MAPS, *_LISTS}:
         raise NotRead(
-            f"the index is of a class that is not known: {code!r}"
-            "; have it written as IndexFlatIP or IndexFlatL2",
+            f"the index is of a class that is not known: {code!r}",
+            remedy="have it written as IndexFlatIP or IndexFlatL2",
         )
     stated = _head(reader)
     if code in _FLAT:

@@ -406,8 +406,8 @@ def _check_folder(target: str) -> None:
     if others:
         raise TargetRefused(
             f"{shown_path(target)} is not overwritten: {shown_path(others[0])} in it is no file of"
-            " an index"
-            "; name another folder, or an empty one",
+            " an index",
+            remedy="name another folder, or an empty one",
         )
 
 

@@ -338,7 +338,7 @@ def _prompts(choice: GeneratorChoice) -> Prompts:
         raise EndpointUntrusted(
             f"this store would instruct the model by prompts of its own ({', '.join(own.files)}), "
             "which you have not allowed as they are now",
-            remedy="'filestore trust --list' shows them, 'filestore trust' allows them",
+            remedy="read them, run `filestore trust`, then the command again",
         )
     return prompts_with(own)
 

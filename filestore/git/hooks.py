@@ -147,8 +147,8 @@ def repository(root: str) -> Repository:
         reason = f"{shown} is no folder" if is_named else "core.hooksPath names no folder for them"
         raise SharedHooksError(
             f"git runs no hooks here: {reason}",
-            remedy="'git config --unset core.hooksPath' removes it;"
-            " 'git config --show-origin core.hooksPath' shows its file",
+            remedy="git config --unset core.hooksPath; 'git config --show-origin core.hooksPath'"
+            " tells in which file it stands",
         )
     store = os.path.relpath(os.path.realpath(root), os.path.realpath(tree))
     if is_below(hooks, common):

@@ -76,8 +76,8 @@ def check_revision(path: StorePath, data: bytes, given: str | None) -> None:
     if given is not None and given != now:
         shown = shown_path(path)
         raise OtherRevisionError(
-            f"{shown} has revision {now}, not {brief(given)}: nothing was written"
-            f"; show {shown} again, and change what it holds now",
+            f"{shown} has revision {now}, not {brief(given)}: nothing was written",
+            remedy=f"show {shown} again, and change what it holds now",
         )
 
 

@@ -120,7 +120,8 @@ def move(
     work = planner.work()
     if shown is not None and not work.plan.is_as(shown):
         raise ChangedMeanwhile(
-            "files were edited since the plan was shown: nothing was moved; look at the plan again",
+            "files were edited since the plan was shown: nothing was moved",
+            remedy="look at the plan again",
         )
     put.refuse_unmerged(places, places.tree.chunk_paths(work.before))
     undo = write.change(
@@ -143,7 +144,8 @@ class Chunks(Documents):
         folder = folder_of(next(iter(self.files.values())))
         if not layout.has_folders and folder:
             raise UsageError(
-                "the flat layout has no folders: chunk files lie beside each other; name no folder",
+                "the flat layout has no folders: chunk files lie beside each other",
+                remedy="name no folder",
             )
         for path, new in self.files.items():
             if not path.endswith(".md"):

@@ -131,7 +131,7 @@ def remove_chunks(places: Places, paths: Sequence[ChunkPath]) -> RemovedChunks:
         if not path.endswith(".md"):
             raise RefusedError(
                 f"{shown_path(CHUNKS.store_path(path))} is no chunk file",
-                remedy="'filestore ls' lists documents, which 'filestore rm' removes",
+                remedy="'filestore rm DOCUMENT' removes a document with its record",
             )
     gone, undo = _taken_out(places, paths)
     return RemovedChunks(paths=gone, undo=undo)
@@ -404,8 +404,8 @@ def chunk_path(folder: str, chunk: NewChunk) -> ChunkPath:
     path = inside(ChunkPath(folder), name)
     if (reason := why_no_name(name)) or not is_truth(CHUNKS.store_path(path)):
         raise UsageError(
-            f"{brief(chunk.name)} cannot name a chunk file: {reason or 'it is hidden'}"
-            f"; choose a name of at most {MAX_UNITS - len(_SUFFIX)} bytes",
+            f"{brief(chunk.name)} cannot name a chunk file: {reason or 'it is hidden'}",
+            remedy=f"choose a name of at most {MAX_UNITS - len(_SUFFIX)} bytes",
         )
     return path
 
@@ -488,8 +488,8 @@ def check_keys(metadata: Mapping[str, Any]) -> None:
     ours = sorted(set(chunk_file.OUR_KEYS).intersection(metadata))
     if ours:
         raise UsageError(
-            f"metadata cannot have {', '.join(ours)}: the store's own keys in a chunk file"
-            "; rename the key, as `document_source`",
+            f"metadata cannot have {', '.join(ours)}: the store's own keys in a chunk file",
+            remedy="rename the key, as `document_source`",
         )
 
 

@@ -125,7 +125,7 @@ def check_trusted(
         return
     raise error(
         f"this store would {would} {address}, which you have not allowed",
-        remedy="'filestore trust' allows it, if you know it; then run this again",
+        remedy="if you know it, run `filestore trust`, then the command again",
     )
 
 

@@ -64,8 +64,8 @@ def of(given: Mapping[str, Any] | Sequence[Any] | None) -> tuple[Condition, ...]
             is_date = "is no day of the calendar"
             problem = is_date if is_iso(value) else "is neither a date nor a number"
             raise UsageError(
-                f"{brief(condition.key)} {condition.op} {brief(value)}: {brief(value)} {problem}"
-                "; give a date such as 2024-05-01, or a number",
+                f"{brief(condition.key)} {condition.op} {brief(value)}: {brief(value)} {problem}",
+                remedy="give a date such as 2024-05-01, or a number",
             )
     return tuple(found)
 
@@ -108,7 +108,9 @@ _KEYS: Final = frozenset(("key", "op", "value"))
 def _operator(given: object) -> Operator:
     found = next((one for one in OPERATORS if one == given), None)
     if found is None:
-        raise UsageError(f"unknown operator {brief(str(given))}: one of {' '.join(OPERATORS)}")
+        raise UsageError(
+            f"unknown operator {brief(str(given))}", remedy=f"one of {' '.join(OPERATORS)}"
+        )
     return found
 
 

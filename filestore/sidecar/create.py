@@ -34,8 +34,8 @@ def check_place(root: str) -> None:
         if os.path.exists(os.path.join(folder, SETTINGS)):
             inside = "" if folder == root else "; a store inside a store is not followed"
             raise RefusedError(
-                f"{folder} is a store already{inside}"
-                ": use it with --store, or choose a folder outside it",
+                f"{folder} is a store already{inside}",
+                remedy="use it with --store, or choose a folder outside it",
             )
 
 

@@ -577,7 +577,7 @@ def test_an_unknown_backend_is_named_with_the_known_ones() -> None:
     """With a guess at what was meant."""
     with pytest.raises(BackendSettingsWrong, match="pgvector") as caught:
         Member(kind="pgvectr", folder=Path()).backend()
-    assert "local" in caught.value.message
+    assert "local" in caught.value.remedy
     assert isinstance(caught.value, FilestoreError)
 
 

@@ -412,7 +412,7 @@ class Session:
             )
         if state in _LOCKED:
             return BackendUnreachable(
-                f"{where} is locked by another session: try again later", detail=detail
+                f"{where} is locked by another session", remedy="try again later", detail=detail
             )
         if is_lost or state.startswith(_LOST):
             if not is_lost and _behind(detail):

@@ -272,8 +272,8 @@ class Table:
         )
         if not known:
             raise BackendUnusable(
-                f"{self._session.address}: this database has no schema {self.schema}"
-                f'; run there: CREATE SCHEMA "{self.schema}"',
+                f"{self._session.address}: this database has no schema {self.schema}",
+                remedy=f'run there: CREATE SCHEMA "{self.schema}"',
             )
 
     def make(self, length: int) -> None:

@@ -174,7 +174,7 @@ def test_what_is_no_chunk_now_says_so(
     explorer = opened().explorer
     with pytest.raises(NoVectorError, match=r"chunked/bees/one\.md has no text") as caught:
         explorer.neighbours("chunked/bees/one.md", now=True)
-    assert "; fix the file" in caught.value.message
+    assert caught.value.remedy
     assert names(explorer.neighbours("chunked/bees/one.md", 1)) == ["chunked/bees/two.md"]
 
 

@@ -141,9 +141,9 @@ def test_what_is_dropped_is_named_before(tried: Any, server: EmbeddingServer) ->
     assert tried.json("embedder", "drop", "--yes")["texts"] == 2
     assert "beside" not in (tried.store / "filestore.toml").read_text()
     assert rows(tried) == {"builtin/1:384": 2}
-    assert "the store has no second model" in tried("search", QUERY, "--beside", code=3).stderr
-    assert "the store has no second model" in tried("embedder", "switch", code=3).stderr
-    assert "the store has no second model" in tried("embedder", "drop", "--yes", code=3).stderr
+    assert "no model stands beside" in tried("search", QUERY, "--beside", code=3).stderr
+    assert "no model stands beside" in tried("embedder", "switch", code=3).stderr
+    assert "no model stands beside" in tried("embedder", "drop", "--yes", code=3).stderr
     tried.assert_settled()
     tried(*build(server))
     assert len(sent(server)) == 2

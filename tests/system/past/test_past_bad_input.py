@@ -148,7 +148,7 @@ def test_settings_of_a_commit_that_cannot_be_used(history: History) -> None:
     with filestore.open(history.root) as store:
         with pytest.raises(FilestoreError, match=broken[:12]) as caught:
             store.at(broken)
-        assert caught.value.message.endswith("ask an earlier or a later commit")
+        assert caught.value.remedy == "ask an earlier or a later commit"
         found = store.log("garden harbour", embed=True)
         assert any(broken[:12] in note for note in found.notes)
         assert len(found.entries) > 1
