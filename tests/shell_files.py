@@ -21,8 +21,9 @@ from filestore.cli._terminal import Wishes
 from filestore.server.operations import COMMANDS, CommonOptions, Field, fields_of, sentences
 from tests import helped
 
-FOLDER: Final = Path(_help.FILE).parent / "shells"
-MANUAL: Final = Path(__file__).parents[1] / "docs" / "reference" / "filestore.1"
+_ROOT: Final = Path(__file__).resolve().parents[1]
+FOLDER: Final = _ROOT / "filestore" / "cli" / "shells"
+MANUAL: Final = _ROOT / "docs" / "reference" / "filestore.1"
 SHELLS: Final = ("bash", "zsh", "fish")
 _ABOUT: Final = "Knowledge as Markdown files that people edit, and an index that follows."
 _NOTICE: Final = """\
