@@ -15,7 +15,6 @@ from unittest.mock import patch
 
 from msgspec import Struct
 
-from filestore.cli import _help
 from filestore.cli._parser import functions_of
 from filestore.cli._terminal import Wishes
 from filestore.server.operations import COMMANDS, CommonOptions, Field, fields_of, sentences
