@@ -108,7 +108,9 @@ def run_init(options: Init) -> int:
     usual = DEFAULT_FOLDER if is_written else "."
     folder = usual if options.folder is None else options.folder
     if options.plan or not is_written:
-        seen = seen or _look(os.curdir if is_written else folder)
+        # What would stop the indexing stops its plan.
+        look = look_at_folder if options.plan and os.path.isdir(folder) else _look
+        seen = seen or look(os.curdir if is_written else folder)
     if not (is_written or options.yes or options.plan):
         _refuse_much(folder, seen.documents if seen else 0)
     if options.plan:

@@ -54,3 +54,10 @@ def test_a_folder_that_is_gone_is_an_error(tmp_path):
     """With the folder's name."""
     with pytest.raises(FilestoreError, match="gone cannot be listed"):
         look_at_folder(str(tmp_path / "gone"))
+
+
+def test_many_small_files_take_longer_than_one(tmp_path):
+    """A file costs time, whatever is in it."""
+    for number in range(2_000):
+        (tmp_path / f"{number}.md").touch()
+    assert look_at_folder(str(tmp_path)).searchable_s > 2

@@ -123,3 +123,11 @@ def test_the_root_and_many_documents_need_yes(folder: Path) -> None:
 def test_one_way_at_a_time(run: Run, folder: Path) -> None:
     """--chunks and --in-place exclude each other."""
     assert run("init", "--chunks", "--in-place", cwd=folder).code == 2
+
+
+def test_a_plan_says_what_would_stop_it(run: Run, folder: Path) -> None:
+    """It never says that nothing is here because it could not look."""
+    (folder / ".filestoreignore").write_text("".join(f"a{one}\n" for one in range(1001)))
+    done = run("init", "--in-place", "--plan", cwd=folder)
+    assert done.code == 3
+    assert "1,001 rules" in done.stderr
