@@ -1,6 +1,6 @@
 """Wrong usages of the command line, and whether what is printed leads on: a row each.
 
-    python tests/bench/usages.py
+    python tests/bench/usages.py [--only TEXT]
 
 Each is typed beside a folder of documents that is indexed (`notes`), a chunk store (`kb`) and a
 folder without a store (`else`). A message leads on in one step where the command behind its `try:`
@@ -8,6 +8,7 @@ ends well as it is printed, or prints help of the command that was typed wrongly
 `try:`, where the message names what may be meant, in quotes or by the words below.
 """
 
+import argparse
 import re
 import shlex
 import subprocess
@@ -115,6 +116,9 @@ def filestore(folder: Path, *words: str) -> Finished:
 
 def main() -> None:
     """Type them all and print the table."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--only", default="", metavar="TEXT", help="those that have this in them")
+    chosen = [line for line in WRONG if parser.parse_args().only in line]
     with tempfile.TemporaryDirectory(prefix="filestore-usages-") as name:
         root = Path(name)
         for folder in ("notes", "else"):
@@ -127,7 +131,7 @@ def main() -> None:
         filestore(root / "kb", "add", str(root / "else"))
         tried = led = 0
         print("| Where | Typed | Exit | Message | try: | Leads on |\n|---|---|--:|---|---|---|")
-        for line in WRONG:
+        for line in chosen:
             where, _, typed = line.partition(": ")
             words = shlex.split(typed)
             done = filestore(root / where, *words)
@@ -144,7 +148,7 @@ def main() -> None:
             cells = (where, typed, str(done.code), lines[0], command, "yes" if leads else "no")
             row = " | ".join(one.replace("|", "\\|") for one in cells)
             print(f"| {row} |")
-    print(f"\n{len(WRONG)} wrong usages: {tried} with a command to try, {led} lead on in one step")
+    print(f"\n{len(chosen)} wrong usages: {tried} with a command to try, {led} lead on in one step")
 
 
 if __name__ == "__main__":

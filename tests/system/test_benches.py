@@ -76,6 +76,7 @@ SMALL: Final = {
     "three_servers": ("--vectors", "600", "--queries", "5"),
     "tree_drift": ("--texts", "60"),
     "tree_rules": STORE,
+    "usages": ("--only", "else: "),
     "verify": STORE,
     "watched_status": STORE,
     "xquad": ("{data}", "--languages", "en"),
