@@ -211,7 +211,7 @@ def test_a_lost_file_is_brought_back_and_taken_back_again(case):
         assert case.tree() == before
 
         await session.press("u")
-        await session.read("1 file removed")
+        await session.read("removes 1 file")
         await session.press("enter")
         assert isinstance(session.app.screen, ConfirmScreen)
         await session.press(*"yes", "enter")
@@ -219,7 +219,7 @@ def test_a_lost_file_is_brought_back_and_taken_back_again(case):
         assert case.tree() == without
 
         await session.press("U")
-        await session.read("restored")
+        await session.read("restores")
         await session.press("y")
         await session.read("redone")
         assert case.tree() == before
@@ -260,7 +260,7 @@ def test_a_deletion_takes_a_typed_yes(case):
         assert case.chunks() == []
         assert not (case.root / "chunked" / "notes" / "meta.json").exists()
         await session.press("u")
-        await session.read("restored")
+        await session.read("restores")
         await session.press("y")
         await session.read("undone")
 

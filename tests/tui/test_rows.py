@@ -2,6 +2,7 @@
 
 import asyncio
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
@@ -10,6 +11,7 @@ from textual.app import App
 
 from tui.formatting import Span, line
 from tui.state.rows import Rows
+from tui.widgets.drawing import fitted
 from tui.widgets.rows import MOST_MARKED, VirtualRows
 
 HEIGHT = 10
@@ -463,3 +465,21 @@ def test_cut_rows_say_so_also_in_ascii():
         assert screen(rows)[0] == "> wwwwwwwwwwwwwww..."
 
     listing(Named(["w" * 40, "汉" * 40]), act)
+
+
+@pytest.mark.parametrize("width", range(20, 40))
+def test_a_path_that_is_too_long_keeps_its_end(width):
+    """What tells it from others in its folder; what follows it goes, and it is never too wide."""
+    path = Span("field-guide/finding/asking-good-questions/\u4e2d\u6587-chunk12.md", keeps_end=True)
+    found = fitted((Span("  0.28 "), path, Span("  Headings", "quiet")), width, "…")
+    shown = "".join(one.text for one in found)
+    assert shown.startswith("  0.28 …")
+    assert shown.endswith("12.md")
+    assert cell_len(shown) <= width
+
+
+def test_a_path_is_cut_at_its_end_where_there_is_no_room_for_it():
+    """A few letters of its end say less than its beginning."""
+    path = Span("field-guide/chunk12.md", keeps_end=True)
+    assert "".join(one.text for one in fitted((path,), 8, "…")) == "field-g…"
+    assert fitted((path,), 22, "…") == (Span("field-guide/chunk12.md"),)

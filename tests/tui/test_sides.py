@@ -152,7 +152,7 @@ def test_a_side_of_marked_text_is_taken(case):
         await session.read("applied")
         assert chunk.read_text() == "Before the conflict.\nOur word for it.\nAfter the conflict.\n"
         await session.press("u")
-        await session.read("changed back")
+        await session.read("changes 1 file back")
         await session.press("y")
         await session.read("undone")
 

@@ -39,11 +39,11 @@ class Menus(Frame):
         for action in (*actions.available(self.page), *actions.of_place("lists")):
             keys = " ".join(map(actions.key_label, self.keys_of(action)))
             reason = actions.refusal(action, now)
-            about = f"not now: {reason}" if reason else action.help
+            about = f"not now, {reason}" if reason else action.help
             if about.partition(" ")[0] != action.title.partition(" ")[0]:
                 about = f"{action.title}: {about}"
             name = f"{action.place}.{action.name}"
-            choices.append(Choice(name=name, title=f"{keys:<14}", about=about, also=action.title))
+            choices.append(Choice(name=name, title=f"{keys:<13}", about=about, also=action.title))
 
         def do(name: str | None) -> None:
             place, _, action = (name or "").partition(".")

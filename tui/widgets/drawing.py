@@ -387,7 +387,8 @@ def fitted(line: Line, width: int, ellipsis: str) -> Line:
         text = _flat(span.text[-most:] if span.keeps_end else span.text[:most])
         room = width - before - len(ellipsis)
         if span.keeps_end and cell_len(text) > room + len(ellipsis) and room >= _LEAST_END:
-            text = ellipsis + _end_of(text, room)
+            # What follows has no room.
+            return (*parts, Span(ellipsis + _end_of(text, room), span.role))
         parts.append(Span(text, span.role))
         before += cell_len(text)
     line = tuple(parts)

@@ -525,3 +525,13 @@ def test_a_chunk_row_says_what_it_is(headings, said):
 def test_sizes_are_short(number, said):
     """A few characters, with the unit."""
     assert rows.size(number) == said
+
+
+def test_a_folder_lists_its_documents():
+    """Below its own name, with titles that say more; the rest is counted."""
+    inside = [
+        Row(kind="document", path="garden/Beans.md", title="Beans"),
+        Row(kind="document", path="garden/2026/May.md", title="In May"),
+    ]
+    shown = plain(chunks.folder_lines("garden/", inside, 5)).splitlines()
+    assert shown[:3] == ["Beans.md", "2026/May.md  In May", "  … 3 more"]

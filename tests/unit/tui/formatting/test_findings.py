@@ -225,3 +225,10 @@ def test_nothing_in_a_finding_reaches_a_terminal_raw(path, detail, other, code):
         words.not_checked_line("full", (detail, path)),
     ]
     assert is_safe(lines)
+
+
+def test_the_evidence_of_a_conflict_names_the_key_that_shows_both_sides():
+    """Whichever key that is; of a finding without sides there is none."""
+    with_key = plain(words.evidence_lines(NOTHING, side="t"))
+    assert "t          shows both sides" in with_key
+    assert "both sides" not in plain(words.evidence_lines(NOTHING))
