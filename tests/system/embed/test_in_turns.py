@@ -358,4 +358,4 @@ def test_a_hook_embeds_for_a_moment(waiting: Any) -> None:
     done = store("git", "follow")
     has, _, of = store.waiting().partition(" of ")
     assert 0 < int(has.replace(",", "")) < int(of.replace(",", ""))
-    assert "'filestore sync' embeds the rest" in done.stderr
+    assert "sync' embeds the rest" in done.stderr
