@@ -379,7 +379,8 @@ def test_what_a_search_names_as_remedy_mends_it(
     laboratory.execute(f"UPDATE files SET {column} = x'ff' WHERE state = ''")
     words = ["--store", str(laboratory.root), "search", "note", "--mode", "keyword"]
     if main(words):
-        assert "try: filestore sync --full\n" in capsys.readouterr().err
+        told = capsys.readouterr().err
+        assert f"try: filestore --store {laboratory.root} sync --full\n" in told
     assert main(["--store", str(laboratory.root), "sync", "--full"]) == 0
     assert main(words) == 0
     laboratory.assert_mended()
