@@ -243,6 +243,8 @@ def _as_typed(text: str) -> str:
     store = _terminal.wishes().store
     if not store:
         return text
+    if store.startswith("-"):
+        store = f"./{store}"
     # Between single quotes double ones are easier to read.
     is_plain, has_blanks = (re.fullmatch(rf"[\w~./{more}-]+", store) for more in ("", " "))
     word = store if is_plain else f'"{store}"' if has_blanks else shell_word(store)
@@ -375,7 +377,7 @@ def synced(report: "SyncReport") -> None:
     if report.pruned:
         line(f"removed {count(report.pruned, 'embedding')} that no text here and no undo has")
     if any(one.code == "missing" and one.tree.is_written for one in report.applied):
-        line("to restore a missing file: filestore repair --path PATH --write-files")
+        line(f"to restore a missing file: {command('repair --path PATH --write-files')}")
     if not is_clean_now:
         line("left for you:")
     findings(report.remaining)

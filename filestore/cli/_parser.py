@@ -474,7 +474,7 @@ def _no_command(word: str) -> UsageError:
         )
     near = closest(word, COMMANDS)
     return UsageError(
-        f"no command {word!r}{did_you_mean(word, COMMANDS)}",
+        f"no command {word!r}{did_you_mean(word, near)}",
         remedy=f"filestore {near[0]} --help" if near else "filestore --help",
     )
 

@@ -305,7 +305,8 @@ def _plan(planned: "UpdatePlan") -> None:
         _output.line("sources unchanged")
     if planned.waiting:
         number = _output.count(len(planned.waiting), "original")
-        _output.line(f"{number} with new text behind a hand edit: 'filestore status' says where")
+        where = f"'{_output.command('status')}' says where"
+        _output.line(f"{number} with new text behind a hand edit: {where}")
     if planned.outside:
         number = _output.count(len(planned.outside), "original")
         _output.say(f"not looked at: {number}; 'filestore status' says why")

@@ -159,7 +159,8 @@ def run_import(options: Import) -> int:
             renamed = _output.count(done.renamed, "chunk file")
             _output.line(f"{renamed} with another name than there: those cannot be used here")
         if done.of_status("refused"):
-            _output.line("--replace replaces what differs; 'filestore undo' restores it")
+            undo = _output.command("undo")
+            _output.line(f"--replace replaces what differs; '{undo}' restores it")
         _vectors(done)
         if done.undo:
             _output.line(f"undo: {_output.command(f'undo {done.undo}')}")

@@ -213,7 +213,8 @@ def run_about(options: requests.About) -> int:
                 name = shown_path(one.resource) or "(no document)"
                 _output.line(f"{name}{title}  {_output.count(one.chunks, 'part')}")
         if found.left and found.about in ("store", "folder"):
-            _output.line(f"… {found.left:,} more: 'filestore ls' lists all", style="2")
+            all_of_it = _output.command("ls")
+            _output.line(f"… {found.left:,} more: '{all_of_it}' lists all", style="2")
             _print_listed("newest", found.newest)
             _print_listed("most linked", found.linked)
         for entry in _output.first(found.outline, _LISTED, indent="", rest=": --json has all"):

@@ -338,7 +338,7 @@ def _show(plan: "Plan", line: Any) -> None:
         line(text)
     if plan.left:
         line("left for you:")
-    lists = "; 'filestore verify' lists them"
+    lists = f"; '{_output.command('verify')}' lists them"
     for one in _output.first(plan.left, _SHOWN, line, rest=lists):
         finding = one.finding
         line(f"    {SEVERITY_WORDS[finding.severity]} {finding.code}  {shown_path(finding.path)}")
@@ -483,9 +483,8 @@ def _turned(done: "UndoResult | None", word: str, options: CommonOptions) -> int
         _output.line(f"{word} {done.identifier}: {shown_path(done.what)} ({files})")
         if done.differing:
             number = _output.count(len(done.differing), "file")
-            _output.line(
-                f"{number} as before the repair, findings included: see 'filestore status'"
-            )
+            status = _output.command("status")
+            _output.line(f"{number} as before the repair, findings included: see '{status}'")
         if word == "undone":
             _output.line(f"to redo it: {_output.command('redo')}")
     return _output.left_without(done.problem) if done else 1

@@ -118,7 +118,8 @@ def main() -> None:
     """Type them all and print the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--only", default="", metavar="TEXT", help="those that have this in them")
-    chosen = [line for line in WRONG if parser.parse_args().only in line]
+    only = parser.parse_args().only
+    chosen = [line for line in WRONG if only in line]
     with tempfile.TemporaryDirectory(prefix="filestore-usages-") as name:
         root = Path(name)
         for folder in ("notes", "else"):

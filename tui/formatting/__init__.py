@@ -52,9 +52,9 @@ def line(text: object, role: Role = "text") -> Line:
     return (span(text, role),)
 
 
-def span(text: object, role: Role = "text") -> Span:
+def span(text: object, role: Role = "text", *, keeps_end: bool = False) -> Span:
     """Text with one role, made safe for a terminal and kept on one line."""
-    return Span(one_line(text), role)
+    return Span(one_line(text), role, keeps_end=keeps_end)
 
 
 def one_line(text: object) -> str:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final, Literal
 from unicodedata import combining, east_asian_width
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from filestore import CODES
 from filestore.browse import CHUNKS, LEFT_BY_STATS, StorePath, Tree, not_checked_words, shown_path
@@ -88,7 +87,7 @@ def finding_line(
         from_before: Whether the running verification has not reported it.
         tree: Of the store.
     """
-    about = [replace(span(place_of(finding.path, tree)), keeps_end=True)]
+    about = [span(place_of(finding.path, tree), keeps_end=True)]
     if finding.detail:
         about += [Span("  "), span(cut(shown_path(finding.detail), _MOST_DETAIL), "quiet")]
     if from_before:

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from filestore import Finding
 from filestore.browse import CHUNKS, CatalogNewerError, Measure, Row, StorePath, Tree, shown_path
@@ -89,10 +88,11 @@ def file_row(row: Row, shown: Shown) -> Line:
     title = row.title if not repeats(row.title, name) else ""
     role: Role = "text" if row.kind in ("document", "chunk", "summary") else "title"
     # Without a folder nothing is in front that others share.
-    named = replace(span(name, role), keeps_end="/" in name.rstrip("/"))
+    keeps_end = "/" in name.rstrip("/")
+    named = span(name, role, keeps_end=keeps_end)
     parts = [named, *((Span("  "), span(title, "quiet")) if title else ())]
     if shown.by_title and title:
-        parts = [span(title, role), Span("  "), replace(named, role="quiet")]
+        parts = [span(title, role), Span("  "), span(name, "quiet", keeps_end=keeps_end)]
     if shown.matches is not None and shown.matches != row.children:
         parts.append(Span(f"  {shown.matches:,} of {row.children:,}", "quiet"))
     above = row.headings[:-1] if row.headings[-1:] == (row.title,) else row.headings
@@ -289,7 +289,7 @@ def neighbour_row(neighbour: "Neighbour", tree: Tree = CHUNKS) -> Line:
     """One of the nearest texts: how near, which file, where in its document."""
     parts = [
         Span(f"{neighbour.cosine:>5.2f} ", "note"),
-        replace(span(place_of(neighbour.path, tree)), keeps_end=True),
+        span(place_of(neighbour.path, tree), keeps_end=True),
         *((Span(f":{neighbour.line}", "quiet"),) if neighbour.line else ()),
     ]
     if neighbour.pages:

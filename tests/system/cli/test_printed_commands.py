@@ -1,5 +1,6 @@
 """A command that is printed can be pasted where it is read: it names the store as this one did."""
 
+import ast
 import re
 import shlex
 from collections.abc import Callable
@@ -62,3 +63,28 @@ def test_it_names_the_store(
         named = shlex.split(command)
         assert named[1:3] == ["--store", typed]
         assert "no store" not in run(*named[1:], cwd=notes.parent).stderr
+
+
+def test_a_store_that_begins_with_a_dash_is_named_so_that_it_is_no_option(
+    run: Run, notes: Path
+) -> None:
+    """A path of the folder that it lies in."""
+    notes.rename(notes.parent / "-notes")
+    done = run("--store=-notes", "show", "gone.md", cwd=notes.parent)
+    assert "try: filestore --store ./-notes ls\n" in done.stderr
+
+
+def test_no_module_prints_a_command_without_its_store() -> None:
+    """What goes to stdout names a command by `_output.command`; messages are written by `say`."""
+    modules = sorted((Path(__file__).parents[3] / "filestore" / "cli").glob("*.py"))
+    found = [
+        f"{path.name}:{part.lineno}: {part.value}"
+        for path in modules
+        for call in ast.walk(ast.parse(path.read_bytes()))
+        if isinstance(call, ast.Call) and ast.unparse(call.func).rpartition(".")[2] == "line"
+        for part in ast.walk(call)
+        if isinstance(part, ast.Constant)
+        and re.search(r"(?:'|: |^)filestore (?!init|help|demo|mcp)[a-z]", str(part.value))
+    ]
+    assert len(modules) > 20
+    assert found == []
