@@ -133,6 +133,46 @@ def test_the_filter_shows_sections_below_a_heading_that_fits(folder):
     look(folder, act)
 
 
+OVER_TWO = """---
+kind: summary
+headings: [Growing]
+children:
+- {path: garden/Beans.md, hash: "sha256:ZEROS"}
+- {path: garden/2026/May.md, hash: "sha256:ZEROS"}
+---
+Beans are sown in May.
+""".replace("ZEROS", "0" * 64)
+
+
+def test_summaries_are_rows_and_the_filter_finds_them(folder):
+    """One of several documents is the first row of their folder; escape leads there."""
+    root = folder / "example_index"
+    over = ".filestore-summaries/garden/summary1.md"
+    (root / over).parent.mkdir(parents=True)
+    (root / over).write_text(OVER_TWO)
+    with Store(str(root), configuration=str(folder / "configuration")) as store:
+        store.enrich("garden/Beans.md")
+        store.sync()
+
+    async def act(onlooker):
+        tree = onlooker.app.view.outline
+        await onlooker.press("slash", *"growing", "enter", words="summary  Growing")
+        await onlooker.press("j", words="Beans are sown in May.")
+        assert tree.path == over
+        await onlooker.press("escape", words="! stale  L1 Growing")
+        await onlooker.until(lambda: tree.path == over)
+        assert [type(one).__name__ for one in tree.key] == ["str", "Node"]
+        (own,) = (root / ".filestore-summaries" / "garden" / "Beans.md").glob("summary*.md")
+        onlooker.app.open_path(str(own.relative_to(root)))
+        await onlooker.until(lambda: tree.path.endswith(f"Beans.md/{own.name}"))
+        await onlooker.press("ctrl+r")
+        await onlooker.told("looked again")
+        await onlooker.press("h", "h", "j", words="L1 Growing")
+        assert not onlooker.app.errors
+
+    look(folder, act)
+
+
 def test_the_keys_walk_from_section_to_section(folder):
     """Down to the last one of the document, which is told."""
 

@@ -47,7 +47,8 @@ class Shown(Struct, frozen=True, kw_only=True):
     """How a row is shown in its list."""
 
     name: str = ""
-    """As it is shown of a folder or a document; of a chunk file the resource it is below."""
+    """As it is shown of a folder or a document; of a chunk file the resource it is below. "" of a
+    summary in place, which has no name that a person knows."""
     depth: int = 0
     """In how many folders it lies, or how many summaries are above it."""
     is_open: bool = False
@@ -80,6 +81,8 @@ def file_row(row: Row, shown: Shown) -> Line:
     indent = Span(_INDENT * min(depth, _MOST_INDENTS))
     if row.kind == "section":
         return (indent, *_section(row, goes_on=shown.goes_on))
+    if row.kind == "summary" and not shown.name:
+        return (indent, Span(f"{_INDENT * 2}summary  ", "quiet"), span(row.title, "title"))
     if row.kind in ("chunk", "summary"):
         name, arrow = chunk_name(row.path, shown.name), Span(_INDENT * 2)
     else:
