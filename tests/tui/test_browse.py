@@ -933,7 +933,7 @@ def test_marked_files_are_copied_and_planned_for_together(root):
         await press(pilot, "enter", "down")
         await shows(pilot, "chunk3.md")
         await press(pilot, "space", "space")
-        await shows(pilot, "2 marked  y copies their paths, p plans")
+        await shows(pilot, "2 marked  y copies, p plans")
         page.view.copy_marked()
         await until(pilot, lambda: copied)
         assert copied.pop() == ("\n".join(paths[:2]), "2 paths")

@@ -164,6 +164,9 @@ class Inspector(Commands):
         for view in made_early:
             # They were made when the store could not be opened yet.
             view.store_changed()
+        # A terminal that is killed leaves no time for it: this store is the last one from now on.
+        where = session_file.path_of(self.root, self.options.environment)
+        session_file.write(where, replace(self.saved, root=self.root))
         if self.options.select:
             self.open_named(self.options.select)
         if self._is_new:

@@ -123,13 +123,11 @@ def repeats(title: str, name: str) -> bool:
 
 COLUMNS: Final[Mapping[str, int]] = {"size": 8, "date": 11, "sections": 7, "drift": 15}
 """The columns of a list in their usual order; how wide they are, with the space before them."""
-_GIVE_WAY: Final = ("date", "size", "sections")
-"""Which of them go first where a name would have no room."""
+_GIVE_WAY: Final = ("date", "size", "drift", "sections")
+"""Which of them go first where a name would have no room; of drift letter and sign stay."""
 _LEAST_NAME: Final = 30
 """Cells that a name and some words of its title need."""
-_NARROW: Final = 40
-_NARROW_DRIFT: Final = 5
-"""Letter and sign alone, where a list is narrow."""
+_SHORT_DRIFT: Final = 5
 _SHORT: Final = "drift in short"
 SORTS: Final = ("name", "title", *COLUMNS)
 """What a list is sorted by; "title" also shows it before the name."""
@@ -154,7 +152,7 @@ def columns(row: Row, shown: Shown, measure: Measure | None, chosen: Sequence[st
     }
     found: list[Span] = []
     for name in chosen:
-        wide = COLUMNS.get(name, _NARROW_DRIFT)
+        wide = COLUMNS.get(name, _SHORT_DRIFT)
         if name in words:
             found.append(span(f" {words[name][: wide - 1]:>{wide - 1}}", "quiet"))
             continue
@@ -173,13 +171,15 @@ def columns(row: Row, shown: Shown, measure: Measure | None, chosen: Sequence[st
 
 def columns_for(room: int, wanted: Sequence[str]) -> list[str]:
     """The columns that a row with this room has beside its name, in their order."""
-    is_narrow = room < _NARROW
-    kept = [name for name in wanted if name in COLUMNS]
+    widths = {name: COLUMNS[name] for name in wanted if name in COLUMNS}
     for name in _GIVE_WAY:
-        if sum(COLUMNS[one] for one in kept) <= room - _LEAST_NAME:
+        if sum(widths.values()) <= room - _LEAST_NAME:
             break
-        kept = [one for one in kept if one != name]
-    return [_SHORT if is_narrow and name == "drift" else name for name in kept]
+        if name != "drift":
+            widths.pop(name, None)
+        elif name in widths:
+            widths[name] = _SHORT_DRIFT
+    return [_SHORT if width == _SHORT_DRIFT else name for name, width in widths.items()]
 
 
 def heading_row(first: Row, resource: Row) -> Line:
@@ -318,7 +318,8 @@ def count_line(
     above, below = ("document", "section") if has_sections else ("document", "chunk")
     message = count(resources, above)
     if filtered:
-        return found_line(f"{count(shown, below)} of {message}", filtered)
+        # The filter is in the box above.
+        return line(f"{count(shown, below)} of {message}  esc shows all", "quiet")
     return line(message if chunks is None else f"{message} · {count(chunks, below)}", "quiet")
 
 
@@ -356,15 +357,6 @@ def unindexed_lines(files: int, *, is_short: bool = False) -> list[Line]:
         line(f"{count(files, 'file')} {verb} not indexed yet:", "warning"),
         (Span("i", "key"), Span(f" indexes {them}")),
     ]
-
-
-def found_line(found: str, filtered: str) -> Line:
-    """Below a tree: how much the filter leaves."""
-    return (
-        span(f"{found} for ", "quiet"),
-        span(cut(filtered, 40), "match"),
-        Span("  escape shows all", "quiet"),
-    )
 
 
 def nothing_lines(*, why: str, index: Sequence[Line] = (), is_written: bool = True) -> list[Line]:

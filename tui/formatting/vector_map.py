@@ -173,8 +173,8 @@ def map_title(*, shown: int, total: int, explained: tuple[float, float]) -> Line
     texts = count(total, "text")
     what = f"a sample of {shown:,} of {texts}" if shown < total else f"all {texts}"
     return (
-        span("map of the vectors  ", "title"),
-        span(f"{what} · the two axes explain {sum(explained):.0%} of the variance", "quiet"),
+        span("map of vectors  ", "title"),
+        span(f"{what} · axes explain {sum(explained):.0%} of variance", "quiet"),
     )
 
 

@@ -221,7 +221,7 @@ PAGE = 500
 
 def marked_line(number: int) -> Line:
     """Below a list: how many rows are marked, and what can be done with them."""
-    keys = "y copies their paths, p plans their repair, esc clears"
+    keys = "y copies, p plans, esc clears"
     return (span(f"{number:,} marked  ", "mark"), Span(keys, "quiet"))
 
 
