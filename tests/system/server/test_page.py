@@ -733,8 +733,47 @@ def test_one_of_several_stores_is_chosen(tmp_path: Path, documents: Path) -> Non
         await browser.until("document.querySelector('.results').innerText.includes('tide.md')")
         await browser.call("Page.reload")
         await browser.until("document.querySelector('.results')?.innerText.includes('tide.md')")
+        # With one more field, on a phone, the head takes no more than an eighth.
+        await browser.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=390,
+            height=844,
+            deviceScaleFactor=2,
+            mobile=True,
+        )
+        head = "document.querySelector('.top').getBoundingClientRect().height / innerHeight"
+        assert await browser.evaluate(head) <= 0.12
 
     drive(tmp_path, [documents, other], act)
+
+
+@needs_chromium
+@pytest.mark.long
+def test_passages_alike_are_shown_as_results_are(tmp_path: Path, documents: Path) -> None:
+    """Under the title of their document, by how they begin as that is read."""
+    (documents / "boat.md").write_text(
+        "# The boat\n\n## Berth\n\nThe **lease** is [renewed](lease.md) in writing.\n"
+    )
+    with filestore.open(documents) as store:
+        store.sync()
+
+    async def act(browser: chromium.Browser, server: Served) -> None:
+        await browser.evaluate("location.hash = '#/document?path=lease.md'")
+        similar = "document.querySelector('.steps a[href^=\"#/similar\"]')"
+        await browser.until(similar)
+        await browser.evaluate(f"{similar}.click()")
+        boat = (
+            "[...document.querySelectorAll('.hits > li')].find((one) => /boat/.test(one.innerText))"
+        )
+        await browser.until(boat)
+        shown = await browser.evaluate(f"{boat}.innerText")
+        assert shown.split("\n")[0].startswith("The boat")
+        assert "The lease is renewed in writing." in shown
+        await browser.evaluate(f"{boat}.querySelector('a.open').click()")
+        await browser.until("document.querySelector('.block.in')")
+        assert "The lease is renewed" in await text_of(browser, ".text")
+
+    drive(tmp_path, [documents], act)
 
 
 @needs_chromium
