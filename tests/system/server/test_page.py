@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import re
 import signal
 import subprocess
@@ -547,6 +548,69 @@ def test_nothing_of_a_store_is_run(tmp_path: Path, hostile: Path) -> None:
             assert not await browser.evaluate(too_wide), view
 
     drive(tmp_path, [hostile], act, is_refused=True)
+
+
+ODD_NAMES = [
+    b"line\nbreak.md",
+    b"two \"quotes\" and 'one'.md",
+    b"back\\slash.md",
+    b"esc\x1b[31mred\x1b[0m.md",
+    b"hash#and?query&a=b%20c.md",
+    b"\xff latin.md",
+    b'folder\nline/in"ner\x1b]8;;http:x\x07.md',
+]
+"""Each with what it would do where it is taken for something else than a name."""
+
+
+@needs_chromium
+@pytest.mark.long
+def test_names_of_any_kind_lead_to_their_documents(tmp_path: Path) -> None:
+    """From the tree, from results, by a link and back by it, and as a filter."""
+    folder = tmp_path / "names"
+    for number, name in enumerate(ODD_NAMES):
+        place = os.path.join(os.fsencode(folder), name)
+        os.makedirs(os.path.dirname(place), exist_ok=True)
+        Path(os.fsdecode(place)).write_text(
+            f"# Title {number}\n\nThe needle {number} lies here: "
+            "[other](<two \"quotes\" and 'one'.md>).\n"
+        )
+    synced(folder)
+    kept = "[...document.querySelectorAll({!r})].map((one) => [one.getAttribute('href'), {}])"
+
+    async def opened(browser: chromium.Browser, link: str) -> str:
+        await browser.evaluate(
+            f"document.querySelector('main').replaceChildren(), location.hash = {json.dumps(link)}"
+        )
+        await browser.until("document.querySelector('.text')")
+        return await text_of(browser)
+
+    async def act(browser: chromium.Browser, server: Served) -> None:
+        await browser.evaluate("document.querySelector('.folder').click()")
+        await browser.until("document.querySelector('.tree .tree a')")
+        tree = await browser.evaluate(kept.format(".tree a", "one.textContent"))
+        assert len(tree) == len(ODD_NAMES)
+        for link, title in tree:
+            assert f"needle {title.removeprefix('Title ')} lies here" in await opened(browser, link)
+        await look_for(browser, "needle")
+        place = "one.closest('article').querySelector('.place').textContent"
+        hits = await browser.evaluate(kept.format("a.open", place))
+        assert len(hits) == len(ODD_NAMES)
+        assert not re.search(r"[\x00-\x1f]", "".join(name for _, name in hits))
+        for link, name in hits:
+            assert name.rpartition(":")[0] in await opened(browser, link)
+        await browser.evaluate("document.querySelector('.text a').click()")
+        await browser.until("document.querySelector('#incoming')")
+        assert "needle 1 lies here" in await text_of(browser)
+        backlinks = await browser.evaluate(kept.format("#incoming ~ ul a", "one.textContent"))
+        assert len(backlinks) == len(ODD_NAMES) - 2, "not of itself, and not from another folder"
+        for link, name in backlinks:
+            assert name in await opened(browser, link)
+        await look_for(browser, "needle")
+        await browser.evaluate("document.querySelector('[data-choice^=\"in \"]').click()")
+        await browser.until("document.querySelector('.chosen')")
+        assert "needle 6 lies here" in await text_of(browser, ".results")
+
+    drive(tmp_path, [folder], act)
 
 
 @needs_chromium
