@@ -142,8 +142,7 @@ def no_finding(now: ActionContext) -> str:
 
 def useless(command: str) -> str:
     """It would write files as this command does, and those of the store are documents."""
-    error = useless_error(command)
-    return f"{error.message}: {error.remedy}"
+    return useless_error(command).in_one_line
 
 
 def no_conflict(now: ActionContext) -> str:

@@ -223,8 +223,7 @@ class Listing(ABC):
         found = self.paths([row])
         if not found:
             raise FilestoreError(
-                "the file under the cursor is no longer in the catalog",
-                remedy="ctrl+r rescans the store",
+                "the file under the cursor is no longer in the catalog: ctrl+r rescans the store",
             )
         return found[0], part_of_text(row) if self._tree.has_sections else None
 

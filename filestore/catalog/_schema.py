@@ -320,7 +320,7 @@ def damaged(error: Exception, *, command: str = "filestore sync") -> CatalogDama
     """
     return CatalogDamagedError(
         f"the catalog is damaged: {error}",
-        remedy=f"'{command}' puts it aside and indexes all files again",
+        remedy=f"'{command}' rebuilds it (the old one is kept)",
         detail=str(error),
     )
 

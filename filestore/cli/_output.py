@@ -469,7 +469,7 @@ def require_room() -> None:
 
             raise LimitReachedError(
                 f"this process may take {soft:,} bytes of memory, {least:,} are needed",
-                remedy=f"raise the limit in a new shell: 'ulimit -{option} unlimited'",
+                remedy=f"'ulimit -{option} unlimited' raises the limit, in a new shell",
             )
 
 
@@ -496,9 +496,7 @@ def unexpected(error: Exception, *, as_json: bool) -> int:
         return report(problem, as_json=as_json)
     if isinstance(error, FileNotFoundError):
         # Of what needs no name, only the working folder can be missing.
-        gone = FilestoreError(
-            "the folder that this runs in is gone", remedy="cd to a folder that is there"
-        )
+        gone = FilestoreError("the folder that this runs in is gone: cd to a folder that is there")
         return report(gone, as_json=as_json)
     say(f"filestore: cannot write the answer: {error.strerror or error}")
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -561,7 +559,7 @@ def ask(words: str) -> None:
         RefusedError: No terminal is there to ask on, or the answer is no.
     """
     if not _terminal.can_ask():
-        raise RefusedError(words, remedy="add --yes")
+        raise RefusedError(f"{words}: add --yes")
     say(words)
     go_on()
 
@@ -573,4 +571,4 @@ def go_on(question: str = "go on?", *, refused: str = "nothing was changed") -> 
         RefusedError: The answer is no.
     """
     if _terminal.answer(f"{question} [y/N] ").strip().lower() not in ("y", "yes"):
-        raise RefusedError(refused, remedy="answer y, or add --yes")
+        raise RefusedError(f"{refused}: answer y, or add --yes")

@@ -125,9 +125,7 @@ def parse(words: Sequence[str]) -> tuple[Run, Any]:
     takes_several = any(one.name == "store" and one.several for one in fields_of(own.options))
     times = [word.partition("=")[0] for word in (*front_words, *before)].count("--store")
     if times > 1 and not takes_several:
-        raise UsageError(
-            f"{command} takes one store, found --store {times} times", remedy="name one"
-        )
+        raise UsageError(f"{command} takes one store, found --store {times} times: name one")
     joined = [word for word, after in pairwise((*before, "")) if _is_of_query(word, after)]
     if joined and command == "search":
         query = [word for word in rest if not word.startswith("-")]
@@ -276,7 +274,7 @@ def _made(kind: type[Kind], given: dict[str, Any], command: str) -> Kind:
             given[name] = [condition(word, field.names[-1]) for word in given[name]]
     for names in groups.values():
         if len(names) > 1:
-            raise UsageError(f"{' and '.join(names)} exclude each other", remedy="choose one")
+            raise UsageError(f"{' and '.join(names)} exclude each other: choose one")
     return kind(**given)
 
 

@@ -463,8 +463,8 @@ def run_enrich(options: Enrich) -> int:
             if plan.planned and not options.yes:
                 if options.json or not _terminal.can_ask():
                     raise RefusedError(
-                        f"{plan.planned:,} requests to {plan.generator}: no terminal to ask at",
-                        remedy="look with --plan, then add --yes",
+                        f"{plan.planned:,} requests to {plan.generator}: no terminal to ask at"
+                        "; look with --plan, then add --yes",
                     )
                 _plan_words(plan, _output.say)
                 _output.go_on("make them?", refused="nothing was made")

@@ -52,8 +52,8 @@ class Limited(CommonOptions, frozen=True, kw_only=True):
             name, _, number = word.partition("=")
             if name not in LIMITED or not re.fullmatch(r"0*[1-9][0-9]{0,17}", number):
                 raise UsageError(
-                    f"{OPTION} {word!r}: expected a number after {'=, '.join(LIMITED)}=",
-                    remedy=f"{OPTION} rows=1000000",
+                    f"{OPTION} {word!r}: expected a number after {'=, '.join(LIMITED)}="
+                    f"; write {OPTION} rows=1000000",
                 )
             found[name] = int(number)
         return Limits(**found)
@@ -255,8 +255,8 @@ def run_reconstruct(options: Reconstruct) -> int:
     if options.origin is not None:
         if options.force:
             raise UsageError(
-                "--force does not go with --from, which replaces files of its own names",
-                remedy="leave it out",
+                "--force does not go with --from, which replaces files of its own names"
+                ": leave it out",
             )
         return _rebuild(options, options.origin)
     if options.limit:
@@ -376,11 +376,11 @@ def _documents(options: Reconstruct, origin: str, left_out: "LeftOut") -> "Itera
             remedy="filestore reconstruct --help",
         )
     if options.endpoint:
-        raise UsageError("--endpoint goes with --from openai", remedy="leave it out")
+        raise UsageError("--endpoint goes with --from openai: leave it out")
     if not options.names:
         raise UsageError(
-            f"--from {kind} wants the {'folder' if kind == 'folder' else 'file'} to read",
-            remedy=f"filestore reconstruct SOURCE --from {kind}",
+            f"--from {kind} wants the {'folder' if kind == 'folder' else 'file'} to read"
+            f": write `filestore reconstruct SOURCE --from {kind}`",
         )
     read = readers[kind]
     return (document for name in options.names for document in read(name, left_out, counter))

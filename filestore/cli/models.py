@@ -22,6 +22,7 @@ from filestore.core.errors import (
     UsageError,
     install_line,
     missing_packages,
+    way_out,
 )
 from filestore.core.safe_text import listed, shown_path
 from filestore.core.schema import JsonObject
@@ -35,7 +36,6 @@ _SHOWN = 3
 """Results of each model named for a query."""
 _SERVICE: Final = "openai:MODEL"
 _WIDTH: Final = 100
-_COMMAND: Final = re.compile("`((?:pip|filestore) [^`]+)`")
 
 
 class Embedder(JsonObject, Struct, frozen=True):
@@ -211,13 +211,14 @@ embedder_list = run_embedder
 
 def _listed_why(model: Embedder) -> None:
     """Print why a model cannot be used, or, where that names a command, only the command."""
-    commands = _COMMAND.findall(model.why)
+    ends = [found.end() for found in re.finditer("; ", model.why)]
+    commands = [command for end in ends if (command := way_out(model.why[end:])[0])]
     for line in commands[:1] or wrap(model.why, _WIDTH - 4):
         _output.line(f"    {line}")
 
 
 def _usable(name: str, problem: FilestoreError | None) -> Embedder:
-    why = f"{problem.message}; {problem.remedy}" if problem else ""
+    why = "; ".join(filter(None, (problem.message, problem.remedy))) if problem else ""
     return Embedder(name, not why, why)
 
 
@@ -283,8 +284,7 @@ def embedder_use(options: UseFolder) -> int:
     if options.name.lower() in known_embedders():
         raise UsageError(
             f"{options.name} is a kind of embedder, and no name for a folder",
-            remedy="take another one: filestore embedder use my-model"
-            f" {shlex.quote(options.folder)}",
+            remedy=f"filestore embedder use my-model {shlex.quote(options.folder)}",
         )
     folder = absolute(options.folder)
     # A folder without a model is refused now, not when it is needed.

@@ -167,11 +167,11 @@ def _layout_of(options: Init) -> str | None:
         UsageError: They say two things.
     """
     if options.in_place and options.chunks:
-        raise UsageError("--in-place and --chunks exclude each other", remedy="choose one")
+        raise UsageError("--in-place and --chunks exclude each other: choose one")
     if options.in_place and options.layout not in (None, "in-place"):
         raise UsageError(
-            f"--in-place is a layout itself, and --layout says {options.layout}",
-            remedy="leave one of them out",
+            f"--in-place is a layout itself, and --layout says {options.layout}"
+            ": leave one of them out",
         )
     named = "in-place" if options.in_place else options.layout
     return named or ("tree" if options.chunks else None)
@@ -206,7 +206,7 @@ def _chosen(*, asks: bool) -> tuple[FolderLook | None, str]:
     answer = _terminal.answer("which? [1] ")
     chosen = {"": "in-place", "1": "in-place", "2": "tree", "3": "example"}.get(answer.strip())
     if not answer or chosen is None:
-        raise RefusedError("nothing was made", remedy="answer 1, 2 or 3")
+        raise RefusedError("nothing was made: answer 1, 2 or 3")
     return seen, chosen
 
 
@@ -223,7 +223,7 @@ def _refuse_much(folder: str, documents: int) -> None:
         what = f"a folder of more than {_MANY:,} documents"
     else:
         return
-    raise RefusedError(f"{shown_path(folder)} is {what}", remedy="to index it all the same: --yes")
+    raise RefusedError(f"{shown_path(folder)} is {what}: to index it all the same: --yes")
 
 
 def _print_plan(folder: str, layout: str, seen: FolderLook, options: Init) -> int:

@@ -372,7 +372,7 @@ def _ask(options: Repair, plan: "Plan") -> None:
     sys.stdout.flush()
     if not can_ask:
         steps = _output.count(len(plan.doable), "step")
-        raise RefusedError(f"{steps} to apply, and no terminal to ask on", remedy="add --yes")
+        raise RefusedError(f"{steps} to apply, and no terminal to ask on: add --yes")
     _output.go_on()
 
 

@@ -99,8 +99,8 @@ class EmbeddingsBusy(FilestoreError, TimeoutError):
 
     def __init__(self, path: str) -> None:
         super().__init__(
-            f"the embeddings at {path} were locked for more than {_BUSY_TIMEOUT_S:g} s",
-            remedy="wait for the other filestore process to end, then try again",
+            f"the embeddings at {path} were locked for more than {_BUSY_TIMEOUT_S:g} s"
+            ": wait for the other filestore process to end, then try again",
         )
 
 

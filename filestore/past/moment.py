@@ -347,7 +347,7 @@ def log(
         NoAnswerError: There is no git, or no repository.
     """
     if not query.text.strip():
-        raise UsageError("nothing is asked", remedy="filestore log QUERY")
+        raise UsageError("nothing is asked: write `filestore log QUERY`")
     if most < 1:
         raise UsageError(f"--max must be at least 1, found {most}")
     root = home.places.root

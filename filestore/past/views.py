@@ -138,7 +138,7 @@ def open_view(
                     closed.push(opened.pop_all())
                     closing.push(closed.pop_all())
                     return parts
-        raise FilestoreError("a view was damaged as soon as it was made", remedy="check the disk")
+        raise FilestoreError("a view was damaged as soon as it was made: check the disk")
 
 
 def text_keys(home: Parts) -> Iterator[bytes]:

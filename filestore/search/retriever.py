@@ -495,7 +495,7 @@ class Retriever:
         except FulltextMissing as error:
             self.notes.append(f"{error.message}: run 'filestore sync'")
         except FulltextUnreadable as error:
-            self.notes.append(f"{error.message}: {error.remedy}")
+            self.notes.append(error.in_one_line)
         return None
 
     def _open_stamped(self) -> Reader | None:

@@ -344,7 +344,7 @@ class Undo(Request, CommonOptions, frozen=True, kw_only=True):
             if not self.id or made[0].group.by != caller.program:
                 raise RefusedError(
                     "a program undoes a change of its own, by its ID",
-                    remedy="a person undoes any: filestore undo",
+                    remedy="'filestore undo' undoes any, for a person",
                 )
         return self.answer(store)
 

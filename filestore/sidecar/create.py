@@ -29,13 +29,13 @@ def check_place(root: str) -> None:
         UsageError: It is no folder.
     """
     if reason := why_no_folder(root):
-        raise UsageError(f"{root} {reason}", remedy="name the folder that is to be the store")
+        raise UsageError(f"{root} {reason}: name the folder that is to be the store")
     for folder in ancestors(root):
         if os.path.exists(os.path.join(folder, SETTINGS)):
             inside = "" if folder == root else "; a store inside a store is not followed"
             raise RefusedError(
-                f"{folder} is a store already{inside}",
-                remedy="use it with --store, or choose a folder outside it",
+                f"{folder} is a store already{inside}"
+                ": use it with --store, or choose a folder outside it",
             )
 
 

@@ -39,7 +39,7 @@ class NothingBeside(FilestoreError):
 
     def __init__(self) -> None:
         super().__init__(
-            "no model stands beside the store's own", remedy="filestore embedder set NAME --beside"
+            "the store has no second model", remedy="filestore embedder set multilingual --beside"
         )
 
 

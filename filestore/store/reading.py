@@ -160,8 +160,8 @@ class ReadableStore(AnsweringStore):
         """The parts, for the thread that they belong to."""
         if threading.get_ident() != self._thread:
             raise OtherThreadError(
-                f"the store in {self.root} was opened by another thread",
-                remedy="open it again in this thread: filestore.open(…)",
+                f"the store in {self.root} was opened by another thread"
+                ": open it again in this thread: filestore.open(…)",
             )
         return self._session
 

@@ -382,7 +382,7 @@ class Inspector(Commands):
                 self._is_gone = True
                 message = f"{self.root} is gone: moved, deleted, or on a disk that is not mounted"
                 if not os.path.isdir(self.root):
-                    error = NoStoreError(message, remedy="restore it, then try again")
+                    error = NoStoreError(f"{message}; restore it, then try again")
                 self.cannot_open(error)
             return
         super().fail(error)

@@ -72,7 +72,7 @@ class MapPane(Drawn, can_focus=True, inherit_bindings=False):
                 then=self._take,
                 failed=self._failed,
                 stopped=lambda: self._failed(
-                    FilestoreError("cancelled", remedy="press m twice to ask again")
+                    FilestoreError("cancelled: press m twice to ask again")
                 ),
             ),
             group="map",

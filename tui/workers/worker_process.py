@@ -223,8 +223,8 @@ class WorkerProcess:
         if child is None:
             return tasks.Failed(
                 error=FilestoreError(
-                    f"the worker process cannot be started: {error}",
-                    remedy="close other programs or free disk space, then try again",
+                    f"the worker process cannot be started: {error}"
+                    "; close other programs or free disk space, then try again",
                 )
             )
         if was_stopped:

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from filestore.server.operations import COMMANDS
+from tests.advice import advised, all_words
 from tests.system.conftest import Workspace
 from tests.system.server.serving import serving
 
@@ -38,7 +39,7 @@ def assert_said(done: Any, code: int, *words: str) -> None:
     assert "Traceback" not in done.stderr
     for word in words:
         assert word in done.stderr, done.stderr
-    assert "\n  " in done.stderr or "--help" in done.stderr
+    assert advised(done.stderr)
 
 
 def no_leftovers(folder: Path) -> bool:
@@ -600,7 +601,7 @@ def test_a_second_writer(workspace: Any, tmp_path: Path) -> None:
                         write()
                     assert "filestore enrich" in refused.value.message
                     assert str(held.pid) in refused.value.message
-                    assert "wait for it" in refused.value.remedy
+                    assert "wait for it" in all_words(refused.value)
                     assert refused.value.exit_code == 3
             assert workspace("status").code == 0
             assert workspace("search", "words").code == 0

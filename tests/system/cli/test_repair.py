@@ -73,7 +73,7 @@ def test_nobody_to_ask(workspace: Any) -> None:
     assert "re-index (1 file" in done.stdout
     assert "--yes" in done.stderr
     error = workspace.json("repair", code=4)
-    assert "--yes" in error["remedy"]
+    assert "--yes" in error["error"]
     assert "modified" in workspace.drift()
 
 

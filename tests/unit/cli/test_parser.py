@@ -10,6 +10,7 @@ from msgspec.structs import asdict
 from filestore.cli._parser import command_parser, parse
 from filestore.core.errors import UsageError
 from filestore.server.operations import COMMANDS
+from tests.advice import all_words
 
 ONCE: Final = frozenset(
     [
@@ -215,7 +216,7 @@ def test_an_unknown_word_is_told_what_may_be_meant(line, said):
     with pytest.raises(UsageError) as caught:
         parse(line.split())
     assert caught.value.message == said
-    assert "--help" in caught.value.remedy
+    assert "--help" in all_words(caught.value)
 
 
 @pytest.mark.parametrize(
