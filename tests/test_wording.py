@@ -9,7 +9,7 @@ import pytest
 from filestore.cli import _parser
 from filestore.core.codes import CODES
 from filestore.core.errors import FilestoreError, way_out
-from tests.wording import LONG, NOT_SAID, Said, messages, remedies, said
+from tests.wording import LONG, NOT_SAID, ROOT, Said, messages, remedies, said
 
 
 def test_no_text_has_a_word_that_reads_badly() -> None:
@@ -21,6 +21,20 @@ def test_no_text_has_a_word_that_reads_badly() -> None:
     texts = [one for one in said() if not one.place.startswith(kept)]
     assert len(texts) > 5_000
     assert not [f"{one.place}: {one.text}" for one in texts if pattern.search(one.text)]
+
+
+def test_counts_are_of_documents_and_passages() -> None:
+    """Where `count` puts a noun behind a number, it is none of those that mean a passage, too."""
+    lines = [
+        f"{path.relative_to(ROOT)}: {line.strip()}"
+        for folder in ("filestore", "tui")
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        for line in path.read_text("utf-8").splitlines()
+        if "count(" in line or "counted(" in line
+    ]
+    assert len(lines) > 150
+    other = re.compile(r"""count(?:ed)?\(.*, ['"](?:\w+ )?(?:text|section|part|piece|item)['"]\)""")
+    assert [line for line in lines if other.search(line)] == []
 
 
 @pytest.mark.parametrize(

@@ -148,7 +148,7 @@ def _vector_notes(parts: Parts, catalog: Catalog) -> list[str]:
     found = []
     lacking = len(catalog.vector_keys(embedded=False))
     if lacking:
-        texts = "1 text has" if lacking == 1 else f"{lacking:,} texts have"
+        texts = "1 passage has" if lacking == 1 else f"{lacking:,} passages have"
         found.append(f"{texts} no vector yet and cannot be found: run 'filestore sync'")
     embedder = parts.same_model(catalog)
     if embedder is None:
@@ -244,7 +244,7 @@ def duplicates(parts: Parts, above: float, on_progress: OnProgress = ignore) -> 
             found_notes += _vector_notes(parts, catalog)
         except FilestoreError as error:
             near = {}
-            found_notes.append(f"{error.in_one_line}: only equal texts are compared")
+            found_notes.append(f"{error.in_one_line}: only equal passages are compared")
         groups, seen = [], []
         for members in _groups(owners, near):
             group, looked = _group(parts, catalog, members)

@@ -260,7 +260,7 @@ def _check(connection: sqlite3.Connection, *, create: bool) -> None:
     if version < _OLDEST:
         raise CatalogOutdatedError(
             f"the catalog has schema {version}, this filestore writes {SCHEMA_VERSION}",
-            remedy="'filestore sync' makes it again; known texts are not embedded again",
+            remedy="'filestore sync' makes it again; known passages are not embedded again",
         )
     tables = _tables(TABLES)
     if version < FACTS_SINCE:

@@ -361,8 +361,8 @@ def done(applied: Iterable[Finding]) -> str:
 
 
 def embedded(number: int, reused: int) -> str:
-    """How many texts were embedded, and how many were not for being in the cache."""
-    return f"embedded {count(number, 'text')} ({reused:,} from cache)"
+    """How many passages were embedded, and how many were not for being in the cache."""
+    return f"embedded {count(number, 'passage')} ({reused:,} from cache)"
 
 
 def synced(report: "SyncReport") -> None:
@@ -373,9 +373,9 @@ def synced(report: "SyncReport") -> None:
     line(done(report.applied))
     line(embedded(report.embedded, report.reused))
     if report.uncounted:
-        line(f"keyword scores no longer count {count(report.uncounted, 'deleted text')}")
+        line(f"keyword scores no longer count {count(report.uncounted, 'deleted passage')}")
     if report.pruned:
-        line(f"removed {count(report.pruned, 'embedding')} that no text here and no undo has")
+        line(f"removed {count(report.pruned, 'embedding')} that no passage here and no undo has")
     if any(one.code == "missing" and one.tree.is_written for one in report.applied):
         line(f"to restore a missing file: {command('repair --path PATH --write-files')}")
     if not is_clean_now:
@@ -400,7 +400,7 @@ def report(error: FilestoreError, *, as_json: bool) -> int:
 
 
 def exit_code_of(report: "SyncReport") -> int:
-    """The exit code of a sync; says why texts were left without vectors."""
+    """The exit code of a sync; says why passages were left without vectors."""
     left = left_without(report.problem)
     if report.mass_missing:
         return 4
@@ -408,7 +408,7 @@ def exit_code_of(report: "SyncReport") -> int:
 
 
 def left_without(problem: FilestoreError | None) -> int:
-    """Say why texts were left without vectors; returns the exit code."""
+    """Say why passages were left without vectors; returns the exit code."""
     from filestore.embed import ModelMissing, UnknownEmbedder
     from filestore.sidecar.model import ModelChanged
     from filestore.sidecar.models import NotEmbedded
@@ -417,7 +417,7 @@ def left_without(problem: FilestoreError | None) -> int:
         return 0
     say(f"filestore: {problem.message}")
     by = "the store's own model" if isinstance(problem, NotEmbedded) else "keyword"
-    say(f"  texts without vectors are found by {by}; 'filestore sync' tries again")
+    say(f"  passages without vectors are found by {by}; 'filestore sync' tries again")
     _say_remedy(problem)
     # A model that is not here is a finding like any other; one that fails is a failure.
     is_finding = isinstance(problem, ModelMissing | ModelChanged | UnknownEmbedder)

@@ -417,9 +417,9 @@ class Enrich(CommonOptions, frozen=True, kw_only=True):
     resources: Annotated[list[str], argument("DOCUMENT|FOLDER")] = []
     """only these, or what is below these folders (default: all)"""
     questions: Annotated[int | None, option("N")] = None
-    """make at most N questions for each text, offline keys; alone: no summaries (default: 3)"""
+    """make at most N questions for each passage, offline keys; alone: no summaries (default: 3)"""
     summaries: bool = False
-    """summarise texts that belong together; alone: no questions"""
+    """summarise passages that belong together; alone: no questions"""
     across: bool = False
     """also summarise what the documents have on top: one tree over the store"""
     refresh: bool = False
@@ -438,7 +438,7 @@ def run_enrich(options: Enrich) -> int:
     """Make questions and summaries, and keep them as files that can be read, corrected and merged.
 
     Offline there are keys in place of questions, a heading path and rare terms, and a summary is
-    the first sentences of its texts; questions take a chat service.
+    the first sentences of its passages; questions take a chat service.
 
     Example: filestore enrich handbook --questions 3 --summaries
     """
@@ -490,7 +490,7 @@ def _plan_words(plan: "EnrichPlan", line: Any) -> None:
     if not (plan.questions or plan.summaries or plan.removed):
         line(NOTHING)
     line(f"generator {_output.one_line(plan.generator)}")
-    line(f"{plan.lines} for {_output.count(plan.questions, 'text')}")
+    line(f"{plan.lines} for {_output.count(plan.questions, 'passage')}")
     line(_output.count(plan.summaries, "summary", "summaries"))
     if plan.removed:
         line(f"{_output.count(plan.removed, 'summary', 'summaries')} to be removed")

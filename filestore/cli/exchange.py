@@ -86,7 +86,7 @@ def run_export(options: Export) -> int:
             on_progress=on_progress,
         )
     if not _context.printed_json(options, done):
-        chunks = _output.count(done.chunks, "chunk")
+        chunks = _output.count(done.chunks, "passage")
         resources = _output.count(done.resources, "document")
         for path in done.files:
             _output.line(f"wrote {shown_path(path)}")
@@ -113,7 +113,7 @@ class Import(Limited, frozen=True, kw_only=True):
     unchecked: bool = False
     """take the vectors although the model that could check them is not here"""
     embed: bool = True
-    """embed texts that come without a vector"""
+    """embed passages that come without a vector"""
     plan: bool = False
     """say what would be written, only"""
 
@@ -179,7 +179,7 @@ def _vectors(done: "Imported") -> None:
         were = "would not be" if done.planned else "were not"
         _output.line(f"vectors that came along {were} taken: {why}")
     if done.vectors:
-        checked = f"; {_output.count(done.compared, 'text')} embedded again: the same"
+        checked = f"; {_output.count(done.compared, 'passage')} embedded again: the same"
         _output.line(
             f"took {_output.count(done.vectors, 'vector')}{checked if done.compared else ''}"
         )
@@ -387,7 +387,7 @@ def _documents(options: Reconstruct, origin: str, left_out: "LeftOut") -> "Itera
 
 
 class ExportPack(CommonOptions, frozen=True, kw_only=True):
-    """Write the vectors of the store's texts into a pack.
+    """Write the vectors of the store's passages into a pack.
 
     Example: filestore embeddings export vectors.pack
     """
@@ -395,7 +395,7 @@ class ExportPack(CommonOptions, frozen=True, kw_only=True):
     pack: Annotated[str, argument("PACK")]
     """the file; an earlier pack is replaced"""
     all: bool = False
-    """all that was ever embedded, by any model, also texts that are gone"""
+    """all that was ever embedded, by any model, also passages that are gone"""
 
 
 class ImportPack(Limited, frozen=True, kw_only=True):
@@ -421,7 +421,7 @@ class ShowPack(CommonOptions, frozen=True, kw_only=True):
 
 
 class PruneEmbeddings(CommonOptions, frozen=True, kw_only=True):
-    """Remove the vectors that no text here, no undo and no searched commit has.
+    """Remove the vectors that no passage here, no undo and no searched commit has.
 
     Example: filestore embeddings prune --plan
     """
@@ -442,8 +442,8 @@ def embeddings_export(options: ExportPack) -> int:
         _print_models(done.models)
     if done.lacking:
         _output.say(
-            f"{_output.count(done.lacking, 'text')} without a sound vector: run 'filestore sync',"
-            " then export again"
+            f"{_output.count(done.lacking, 'passage')} without a sound vector: run 'filestore"
+            " sync', then export again"
         )
     return 1 if done.lacking else 0
 
@@ -460,7 +460,9 @@ def embeddings_import(options: ImportPack) -> int:
         if done.unchecked:
             _output.say(f"not checked: {_output.one_line(done.unchecked)}")
         if done.compared:
-            _output.line(f"{_output.count(done.compared, 'text')} embedded again: the same vectors")
+            _output.line(
+                f"{_output.count(done.compared, 'passage')} embedded again: the same vectors"
+            )
         _output.line(f"took {_output.count(done.added, 'vector')} ({done.known:,} were here)")
         if done.left_out:
             _output.line("left out, of other models:")
@@ -499,7 +501,7 @@ def embeddings_prune(options: PruneEmbeddings) -> int:
 
 def _unneeded(found: "Pruning") -> str:
     number = _output.count(found.embeddings, "embedding")
-    return f"{number} that no text here, no undo and no view has ({found.size_bytes:,} bytes)"
+    return f"{number} that no passage here, no undo and no view has ({found.size_bytes:,} bytes)"
 
 
 def _print_models(models: "Iterable[PackedModel]") -> None:

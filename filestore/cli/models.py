@@ -96,7 +96,7 @@ class ListModels(CommonOptions, frozen=True, kw_only=True):
 
 
 class SetModel(CommonOptions, frozen=True, kw_only=True):
-    """Change the store's embedder and embed its texts again.
+    """Change the store's embedder and embed its passages again.
 
     Example: filestore embedder set minilm --yes
     """
@@ -227,7 +227,7 @@ def embedder_set(options: SetModel) -> int:
     with _context.open_store(options) as store, _progress.progress_bar() as on_progress:
         change = store.plan_model(options.embedder, chosen, beside=options.beside)
         if change.texts and not options.yes:
-            texts = _output.count(change.texts, "text")
+            texts = _output.count(change.texts, "passage")
             cached = f"({change.known:,} from cache)"
             _output.ask(f"{change.choice.name} has to embed {texts} {cached}")
         report = store.change_model(change, on_progress=on_progress)
@@ -249,7 +249,7 @@ def embedder_drop(options: DropModel) -> int:
         planned = store.plan_drop()
         number = _output.count(planned.embeddings, "embedding")
         if not options.yes:
-            again = _output.count(planned.texts, "text")
+            again = _output.count(planned.texts, "passage")
             _output.ask(
                 f"{planned.embedder} and its {number} are deleted; to have it again costs {again}"
             )
@@ -443,7 +443,7 @@ def backend_set(options: SetBackend) -> int:
         if not options.yes:
             would = change.would
             vectors = _output.count(would.written, "vector")
-            there = f"{vectors} ({would.kept:,} are there); 0 texts are embedded"
+            there = f"{vectors} ({would.kept:,} are there); 0 passages are embedded"
             gone = f"; {_output.count(would.deleted, 'vector')} there go" if would.deleted else ""
             _output.ask(f"{change.address} gets {there}{gone}")
         sent = store.change_backend(change)

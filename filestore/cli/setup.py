@@ -86,8 +86,8 @@ class PlannedStore(JsonObject, Struct, frozen=True, kw_only=True):
 def run_init(options: Init) -> int:
     """Create a store: of chunk files in a new folder, or of the documents of a folder, in place.
 
-    One in place is indexed at once: there is nothing to add. Only where that would send every text
-    to a service it waits for a command of its own. On a terminal, without a DIR or a layout, it
+    One in place is indexed at once: there is nothing to add. Only where that would send them to a
+    service it waits for a command of its own. On a terminal, without a DIR or a layout, it
     looks at the folder and asks.
 
     Examples:
@@ -368,11 +368,11 @@ def _words(root: str, reaches: "Reaches", options: Trust) -> None:
 
 def _print_reach(root: str, reaches: "Reaches", line: Callable[[str], None]) -> None:
     for service in reaches.services:
-        line(f"the texts of {root} may be sent to {service}")
+        line(f"the passages of {root} may be sent to {service}")
     if reaches.generator is not None:
-        line(f"questions and summaries of the texts of {root} may be made by {reaches.generator}")
+        line(f"questions and summaries of {root} may be made by {reaches.generator}")
     if reaches.backend is not None:
-        line(f"texts and vectors of {root} may be kept in {reaches.backend}")
+        line(f"passages and vectors of {root} may be kept in {reaches.backend}")
     if reaches.prompts is not None:
         line("the model that makes them may be instructed by, as they are now:")
         for path in reaches.prompts.files:

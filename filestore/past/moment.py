@@ -413,7 +413,7 @@ class _Walk:
         if self._lacking:
             commits = "1 commit has" if self._lacking == 1 else f"{self._lacking:,} commits have"
             yield (
-                f"{commits} texts that were never embedded, and are found by keyword only:"
+                f"{commits} passages that were never embedded, and are found by keyword only:"
                 " --embed embeds what is missing"
             )
 

@@ -354,6 +354,6 @@ class PastStore(Closing):
 
 
 def not_embedded(count: int, of: str = "") -> str:
-    """What to say of texts that have no vector."""
-    texts = f"1 text{of} was" if count == 1 else f"{count:,} texts{of} were"
+    """What to say of passages that have no vector."""
+    texts = f"1 passage{of} was" if count == 1 else f"{count:,} passages{of} were"
     return f"{texts} never embedded, and found by keyword only: --embed embeds what is missing"

@@ -192,7 +192,7 @@ class Vectors:
             lacking = self._catalog.count("vectors") - len(self.index)
         if not lacking:
             return []
-        texts = "1 text has" if lacking == 1 else f"{lacking:,} texts have"
+        texts = "1 passage has" if lacking == 1 else f"{lacking:,} passages have"
         return [f"{texts} no vector of {self._embedder.name} yet: run 'filestore sync'"]
 
 

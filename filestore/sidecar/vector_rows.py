@@ -142,7 +142,7 @@ class VectorRows(VectorHome):
                 backend.address(),
                 machine=self._machine,
                 root=self._places.root,
-                would="keep its texts in",
+                would="keep its passages in",
                 error=BackendUntrusted,
             )
         with on_error(backend.close):

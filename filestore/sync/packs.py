@@ -345,7 +345,7 @@ def _own_texts(
         raise PackUnchecked(
             path,
             f"none of {len(others):,} files of the store has a text that is among them",
-            "run 'filestore sync --no-embed', so that all texts are known" if others else "",
+            "run 'filestore sync --no-embed', so that all passages are known" if others else "",
         )
     keys = chance.sample(sorted(found), min(COMPARED, len(found)))
     return [found[key] for key in keys]

@@ -211,7 +211,7 @@ def switch(parts: Parts) -> Switched:
         if embedder is None:
             raise model.why_not
         if short := lacking(catalog, embeddings, embedder.fingerprint):
-            number = "1 text has" if len(short) == 1 else f"{len(short):,} texts have"
+            number = "1 passage has" if len(short) == 1 else f"{len(short):,} passages have"
             raise NotEmbedded(f"{number} no vector of {model.name} yet", remedy="filestore sync")
         assert before.second is not None
         other = _as_second(before.embedder, before.model)

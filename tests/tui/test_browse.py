@@ -579,7 +579,7 @@ def test_the_map_marks_what_is_selected_and_leads_to_the_next_point(root):
         await shows(pilot, "keeps its vectors")
         await press(pilot, "m")
         total = sum(row.children for row in page.view.outline.resources.values())
-        await shows(pilot, f"all {total} texts", "@", "a guide.md", "[Map]")
+        await shows(pilot, f"all {total} passages", "@", "a guide.md", "[Map]")
         drawn = page.view.detail.map
         assert signs(drawn) == 1
         page.view.outline.rows.focus()

@@ -175,7 +175,7 @@ def _provenance(about: "About") -> list[Line]:
         lines = [field("title", about.headings[0])] if about.headings else []
         if about.tags:
             lines.append(field("tags", " ".join(f"#{tag}" for tag in about.tags)))
-        lines.append(field("sections", f"{len(about.sections):,}"))
+        lines.append(field("passages", f"{len(about.sections):,}"))
         lines.append((span(f"{'state':<11}", "quiet"), *_state(about)))
         return lines
     lines = [field("source", shown_path(about.source) if about.source else "none known")]
@@ -203,7 +203,7 @@ def _vectors(about: "About") -> list[Line]:
     for vector in about.vectors[:MOST_LISTED]:
         what = "body" if vector.part == 0 else f"question {vector.part}"
         if about.kind == "document":
-            what = f"section {vector.part + 1:<2}"
+            what = f"passage {vector.part + 1:<2}"
         norm = "not stored" if vector.norm is None else f"norm {vector.norm:.4f}"
         when = vector.when if vector.embedded else "not embedded"
         lines.append(
@@ -299,11 +299,11 @@ def left_line(chunks: int) -> Line:
 
 
 def place_line(about: "About", part: int | None) -> Line | None:
-    """Which section is shown, and where it is; None where that is the whole document."""
+    """Which passage is shown, and where it is; None where that is the whole document."""
     section = about.section(part)
     if section is None:
         return None
-    number = f"section {(part or 0) + 1} of {len(about.sections)}"
+    number = f"passage {(part or 0) + 1} of {len(about.sections)}"
     if section.line:
         where = f"lines {section.line}-{section.end_line}"
     else:

@@ -315,7 +315,7 @@ def count_line(
     *, shown: int, resources: int, chunks: int | None, filtered: str, has_sections: bool
 ) -> Line:
     """Below the tree: what there is of it, and what the filter leaves."""
-    above, below = ("document", "section") if has_sections else ("document", "chunk")
+    above, below = ("document", "passage") if has_sections else ("document", "chunk")
     message = count(resources, above)
     if filtered:
         # The filter is in the box above.

@@ -197,8 +197,8 @@ def test_without_vectors(workspace: Any) -> None:
         "chunked/b.md",
     ]
     assert found["groups"][0]["same"]
-    assert "2 texts" not in " ".join(found["notes"])
-    assert "1 text has no vector yet" in " ".join(found["notes"])
+    assert "2 passages" not in " ".join(found["notes"])
+    assert "1 passage has no vector yet" in " ".join(found["notes"])
 
 
 def test_another_model(house: Any) -> None:
@@ -225,7 +225,7 @@ def test_damaged_embeddings_leave_equal_texts(house: Any) -> None:
     (house.sidecar / "embeddings.sqlite").write_bytes(b"no database" * 100)
     found = house.json("duplicates")
     assert [group["same"] for group in found["groups"]] == [True]
-    assert "only equal texts are compared" in " ".join(found["notes"])
+    assert "only equal passages are compared" in " ".join(found["notes"])
     house("similar", "own/b.md", code=3)
 
 

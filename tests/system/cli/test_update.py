@@ -50,7 +50,7 @@ def test_nothing_changed(wiki: Any) -> None:
     done = wiki("update")
     assert done.stdout.splitlines() == [
         "sources unchanged",
-        "embedded 0 texts (0 from cache)",
+        "embedded 0 passages (0 from cache)",
     ]
     assert wiki.committed() == before
     assert wiki.json("update", "--plan")["plan"]["changes"] == []
