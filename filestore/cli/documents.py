@@ -65,6 +65,10 @@ def run_add(options: Add) -> int:
     if not options.paths:
         # Of the resources whose source holds the working folder, or lies in it.
         with _context.open_store(options) as store, _progress.progress_bar() as on_progress:
+            if store.places.tree.has_sections:
+                from filestore.sidecar.refusals import useless_error
+
+                raise useless_error("add")
             updated = store.update(around=".", on_progress=on_progress)
         return _tell_update(updated, as_json=options.json)
     if options.plan:

@@ -4,6 +4,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated
 
 from msgspec.structs import replace
@@ -135,35 +136,8 @@ def run_import(options: Import) -> int:
             on_progress=on_progress,
         )
     if not _context.printed_json(options, done):
-        for status in ("added", "replaced", "unchanged", "refused"):
-            found = done.of_status(status)
-            if not found:
-                continue
-            would = "would be " if done.planned and status in ("added", "replaced") else ""
-            files = sum(one.files for one in found)
-            counted = f", {_output.count(files, 'file')}" if files else ""
-            _output.line(f"{would}{status}: {_output.count(len(found), 'document')}{counted}")
-            for one in _output.first(found, _SHOWN, rest="") if status != "unchanged" else ():
-                reason = f": {one.reason}" if one.reason else ""
-                _output.line(_output.one_line(f"    {one.resource or '.'}{reason}"))
-        if not done.resources:
-            _output.line("nothing to import was found")
-        if done.planned:
-            limits = done.limits
-            _output.line(
-                f"it has {_output.count(done.rows, 'row')} (at most {limits.rows:,}),"
-                f" {_output.count(done.size_bytes, 'byte')} ({limits.bytes:,});"
-                f" {_output.count(done.files, 'file')} would be written ({limits.files:,})"
-            )
-        if done.renamed:
-            renamed = _output.count(done.renamed, "chunk file")
-            _output.line(f"{renamed} with another name than there: those cannot be used here")
-        if done.of_status("refused"):
-            undo = _output.command("undo")
-            _output.line(f"--replace replaces what differs; '{undo}' restores it")
-        _vectors(done)
-        if done.undo:
-            _output.line(f"undo: {_output.command(f'undo {done.undo}')}")
+        with _output.paged() if options.plan else nullcontext():
+            _print_imported(done)
     _output.left_out(done.left_out, done.more_left_out)
     refused = len(done.of_status("refused"))
     if not done.resources:
@@ -171,6 +145,38 @@ def run_import(options: Import) -> int:
     if refused == len(done.resources):
         return 4
     return EXIT_PARTIAL if refused or done.left_out else 0
+
+
+def _print_imported(done: "Imported") -> None:
+    for status in ("added", "replaced", "unchanged", "refused"):
+        found = done.of_status(status)
+        if not found:
+            continue
+        would = "would be " if done.planned and status in ("added", "replaced") else ""
+        files = sum(one.files for one in found)
+        counted = f", {_output.count(files, 'file')}" if files else ""
+        _output.line(f"{would}{status}: {_output.count(len(found), 'document')}{counted}")
+        for one in _output.first(found, _SHOWN, rest="") if status != "unchanged" else ():
+            reason = f": {one.reason}" if one.reason else ""
+            _output.line(_output.one_line(f"    {one.resource or '.'}{reason}"))
+    if not done.resources:
+        _output.line("nothing to import was found")
+    if done.planned:
+        limits = done.limits
+        _output.line(
+            f"it has {_output.count(done.rows, 'row')} (at most {limits.rows:,}),"
+            f" {_output.count(done.size_bytes, 'byte')} ({limits.bytes:,});"
+            f" {_output.count(done.files, 'file')} would be written ({limits.files:,})"
+        )
+    if done.renamed:
+        renamed = _output.count(done.renamed, "chunk file")
+        _output.line(f"{renamed} with another name than there: those cannot be used here")
+    if done.of_status("refused"):
+        undo = _output.command("undo")
+        _output.line(f"--replace replaces what differs; '{undo}' restores it")
+    _vectors(done)
+    if done.undo:
+        _output.line(f"undo: {_output.command(f'undo {done.undo}')}")
 
 
 def _vectors(done: "Imported") -> None:

@@ -227,9 +227,10 @@ def _refuse_much(folder: str, documents: int) -> None:
 
 
 def _print_plan(folder: str, layout: str, seen: FolderLook, options: Init) -> int:
-    from filestore.sidecar.create import check_place
+    from filestore.sidecar.create import check_place, check_writable
 
     check_place(absolute(folder))
+    check_writable(absolute(folder))
     planned = PlannedStore(
         root=absolute(folder),
         layout=layout,
@@ -241,8 +242,9 @@ def _print_plan(folder: str, layout: str, seen: FolderLook, options: Init) -> in
     if options.json:
         _output.write_json(planned.to_dict())
         return 0
-    _output.line(f"would create a store in {planned.root}, layout {layout}")
-    _output.line(seen.words())
+    with _output.paged():
+        _output.line(f"would create a store in {planned.root}, layout {layout}")
+        _output.line(seen.words())
     return 0
 
 

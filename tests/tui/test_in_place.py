@@ -179,7 +179,7 @@ def test_the_keys_walk_from_section_to_section(folder):
     async def act(onlooker):
         await to_beans(onlooker)
         for number in (1, 2, 3):
-            await onlooker.press("]", words=f"section {number} of 3")
+            await onlooker.press("]", words=f"passage {number} of 3")
         await onlooker.press("]")
         await onlooker.told("this is the last section")
         await onlooker.press("[", words="passage 2 of 3")
