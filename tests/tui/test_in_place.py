@@ -181,7 +181,7 @@ def test_the_keys_walk_from_section_to_section(folder):
         for number in (1, 2, 3):
             await onlooker.press("]", words=f"passage {number} of 3")
         await onlooker.press("]")
-        await onlooker.told("this is the last section")
+        await onlooker.told("this is the last passage")
         await onlooker.press("[", words="passage 2 of 3")
 
     look(folder, act)

@@ -287,7 +287,7 @@ class BrowseView(BrowsePage):
             if found != (path, 0):
                 self._open(Target(path=found[0]), found[1])
             else:
-                what = "section" if has_sections else "chunk"
+                what = "passage" if has_sections else "chunk"
                 self.host.notify(f"this is the {'last' if steps > 0 else 'first'} {what}")
 
         def fail(error: FilestoreError) -> None:
