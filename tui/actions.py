@@ -450,7 +450,8 @@ ACTIONS: Final[tuple[Action, ...]] = (
     _lists("mark_range", "v shift+down shift+up", "range", "mark from here to where you go",
         _LOOKS),
     _lists("mark_all", "a", "all", "mark every row that is shown", _LOOKS),
-    _lists("next_match", "n N", "matches", "the next match in the text, the one before", _MOVES),
+    _lists("next_match", "n N", "matches",
+        "the next match in the text, or point of the map; the one before", _MOVES),
 )  # fmt: skip
 """In the order in which the help shows them."""
 

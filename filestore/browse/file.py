@@ -10,15 +10,21 @@ from typing import Any, Final, Literal, NotRequired, TypedDict
 
 from msgspec import Struct
 
-from filestore.browse.named import below_chunked, resource_named, unknown_path
+from filestore.browse.named import (
+    UnknownPathError,
+    below_chunked,
+    resource_named,
+    unknown_path,
+)
 from filestore.browse.rows import documents_of
 from filestore.catalog import SOME_TIME, Catalog, CatalogPages, FileRow
 from filestore.chunking import Section
 from filestore.chunks import chunk_file, frontmatter, kept, resource_record
 from filestore.chunks.kept import DocumentDamagedError
-from filestore.chunks.layout import Layout, look_at, observe_entry
+from filestore.chunks.layout import Layout, look_at, observe_bytes, observe_entry
 from filestore.chunks.observation import (
     INDEXED,
+    MAGIC,
     RECORD,
     Observation,
     why_excluded,
@@ -32,10 +38,11 @@ from filestore.core.paths import NO_PATH, ChunkPath, StorePath, folder_of
 from filestore.extract import is_text
 from filestore.fs import disk
 from filestore.search.freshness import Freshness
-from filestore.sidecar.door import is_shut_text
+from filestore.sidecar.door import is_shut, is_shut_text
 from filestore.sidecar.session import Parts
 
 MOST_RAW_BYTES: Final = 1024 * 1024
+GONE: Final = "the file is not there: this is its text as it was indexed"
 _LIST: Final = "'filestore ls DOCUMENT' lists the chunks of a document"
 
 
@@ -310,7 +317,9 @@ def record_of(catalog: Catalog, row: FileRow | None, *, hand_edited: bool, now: 
     }
 
 
-def about(parts: Parts, catalog: Catalog, path: str, *, indexed_as: str = "") -> About:
+def about(
+    parts: Parts, catalog: Catalog, path: str, *, indexed_as: str = "", last: bool = False
+) -> About:
     """Everything known of one file, whatever state it is in.
 
     Args:
@@ -318,16 +327,28 @@ def about(parts: Parts, catalog: Catalog, path: str, *, indexed_as: str = "") ->
         catalog: Inside a snapshot.
         path: Relative to the store root, to `chunked/`, or absolute.
         indexed_as: Its path in the catalog, relative to the store root, where it was moved since.
+        last: Whether a file that is gone counts as it was indexed, where that is kept.
 
     Raises:
         UnknownPathError: There is no such file below `chunked/`.
     """
-    if (place := below_chunked(parts.places, path)) is None:
+    tree, place = parts.places.tree, below_chunked(parts.places, path)
+    if place is None and last and tree.holds(path):
+        was = tree.chunk_path(StorePath(path))
+        place = None if is_shut(parts.places, was) else was
+    if place is None:
         raise unknown_path(parts.places, path, catalog)
-    relative = parts.places.tree.chunk_path(StorePath(indexed_as)) if indexed_as else place
+    relative = tree.chunk_path(StorePath(indexed_as)) if indexed_as else place
     row = catalog.files([relative]).get(relative)
-    seen, raw = _seen(parts, place)
-    if parts.places.tree.has_sections:
+    gone = None
+    try:
+        seen, raw = _seen(parts, place)
+    except UnknownPathError:
+        gone = _as_indexed(parts.layout, catalog, row) if last else None
+        if gone is None:
+            raise unknown_path(parts.places, path, catalog) from None
+        seen, raw = gone, b"" if gone.data.startswith(MAGIC) else gone.data
+    if tree.has_sections and gone is None:
         raw = _read_document(parts, catalog, row, seen, raw)
     chunk, text = seen.chunk, raw[:MOST_RAW_BYTES].decode("utf-8", "replace")
     if chunk is None and seen.state in codes_where(excluded="body"):
@@ -337,20 +358,21 @@ def about(parts: Parts, catalog: Catalog, path: str, *, indexed_as: str = "") ->
     made_for = content.questions_origin
     mark = chunk_file.text_mark(chunk_file.embed_text(content.headings, content.body))
     edited = chunk_file.hand_edited(chunk) if chunk else row is not None and row.edited
-    record = record_of(catalog, row, hand_edited=edited, now=seen.file_hash)
+    now = seen.file_hash if gone is None else b""
+    record = record_of(catalog, row, hand_edited=edited, now=now)
     is_known = row is not None and row.state in (INDEXED, RECORD)
     kind = content.kind or chunk_file.kind_of_name(seen.path) or ("chunk" if chunk else "")
     source = content.source or (catalog.source_of(row) if row else None)
     fingerprint = str(catalog.meta("fingerprint") or "")
     return About(
-        path=parts.places.tree.store_path(relative),
+        path=tree.store_path(relative),
         frontmatter=dict(content.frontmatter),
         body=chunk.body if chunk else text,
         raw=text,
         raw_cut=len(raw) > MOST_RAW_BYTES,
-        problem="" if seen.state in (INDEXED, RECORD) else why_excluded(seen.state, seen.detail),
+        problem=GONE if gone is not None else _problem(seen),
         record=record,
-        source=relative if parts.places.tree.has_sections else source or "",
+        source=relative if tree.has_sections else source or "",
         pages=content.pages,
         headings=content.headings,
         questions=content.questions,
@@ -359,11 +381,11 @@ def about(parts: Parts, catalog: Catalog, path: str, *, indexed_as: str = "") ->
         children=content.children,
         kind=RECORD if seen.state == RECORD else kind,
         hand_edited=edited,
-        freshness=record["freshness"] if is_known else "not indexed",
+        freshness="gone" if gone else record["freshness"] if is_known else "not indexed",
         withheld="" if row is None or is_known else row.state,
         vectors=_vectors(parts, catalog, row, fingerprint),
         model=fingerprint,
-        file_hash=seen.file_hash.hex(),
+        file_hash=now.hex(),
         indexed_hash=row.file_hash.hex() if row else "",
         origin=(chunk.origin if chunk else row.origin if row else None) or "",
         generation=row.generation if row else 0,
@@ -387,6 +409,24 @@ def _read_document(
     if seen.pending:
         seen.state, seen.detail = "untracked", "its text was not taken out yet: 'filestore sync'"
     return raw if is_text(seen.path) else b""
+
+
+def _as_indexed(layout: Layout, catalog: Catalog, row: FileRow | None) -> Observation | None:
+    """A file that is gone, as it was indexed; None where nothing is kept of it."""
+    data = catalog.content(row.id) if row is not None else None
+    if row is None or data is None:
+        return None
+    if not data.startswith(MAGIC):
+        return observe_bytes(row.path, data, layout=layout)
+    seen = Observation(path=row.path, values=(0,) * 5, state=INDEXED, file_hash=row.file_hash)
+    with contextlib.suppress(DocumentDamagedError):
+        kept.fill(seen, data)
+        return seen
+    return None
+
+
+def _problem(seen: Observation) -> str:
+    return "" if seen.state in (INDEXED, RECORD) else why_excluded(seen.state, seen.detail)
 
 
 def _seen(parts: Parts, relative: ChunkPath) -> tuple[Observation, bytes]:
@@ -482,6 +522,8 @@ class Piece(Struct, frozen=True):
     """Without what repeats the chunk before."""
     line: int
     """Of the chunk file, in which it begins."""
+    is_gone: bool = False
+    """Whether its file is not there, so that this is its text as it was indexed."""
 
 
 def pieces(
@@ -500,9 +542,14 @@ def pieces(
     rows = [row for row in rows if row.kind != "summary"]
     rows.sort(key=lambda row: chunk_file.sort_key(row.position, row.path))
     found: list[Observation] = []
+    gone: set[ChunkPath] = set()
     size = 0
-    for seen in look_at(places, [row.path for row in rows], layout):
-        if isinstance(seen, Observation):
+    looks = look_at(places, [row.path for row in rows], layout)
+    for row, look in zip(rows, looks, strict=False):
+        seen = look if isinstance(look, Observation) else None
+        if seen is None and (seen := _as_indexed(layout, catalog, row)) is not None:
+            gone.add(row.path)
+        if seen is not None:
             found.append(seen)
             size += len(seen.data)
         if size > most:
@@ -514,7 +561,12 @@ def pieces(
     ]
     texts = own_texts(Written(c.source, c.body, c.overlap, c.repeats) for _, _, c in known)
     made = [
-        Piece(path, text, first_line(data) + chunk.body.count("\n", 0, chunk.body.find(text)))
+        Piece(
+            path=path,
+            text=text,
+            line=first_line(data) + chunk.body.count("\n", 0, chunk.body.find(text)),
+            is_gone=places.tree.chunk_path(path) in gone,
+        )
         for (path, data, chunk), text in zip(known, texts, strict=True)
     ]
     return made, len(rows) - len(found)

@@ -102,11 +102,11 @@ class InspectedStore(Store):
         return replace(report, remaining=marked(report.remaining, self.settings.accepted))
 
     def about_file(self, path: str, *, indexed_as: str = "") -> "About":
-        """Everything known of one file, whatever state it is in; see `file.about`."""
+        """Everything known of one file, whatever state it is in, gone too; see `file.about`."""
         from filestore.browse import file
 
         with self._parts.reading() as catalog:
-            return file.about(self._parts, catalog, path, indexed_as=indexed_as)
+            return file.about(self._parts, catalog, path, indexed_as=indexed_as, last=True)
 
     def named(self, text: str) -> tuple["StorePath", int]:
         """The file that a person names, and of a document in place the line, 0 for none.

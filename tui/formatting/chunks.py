@@ -219,7 +219,7 @@ def _hashes(about: "About") -> list[Line]:
     is_same = about.file_hash == about.indexed_hash
     lines: list[Line] = [field("on disk", about.file_hash or "no file")]
     if about.indexed_hash:
-        same = " (the same)" if is_same else " (another)"
+        same = " (the same)" if is_same else " (another)" if about.file_hash else ""
         lines.append(field("indexed", about.indexed_hash + same, "text" if is_same else "warning"))
     else:
         lines.append(field("indexed", "never", "warning"))
@@ -287,9 +287,9 @@ def folder_lines(folder: str, inside: Sequence["Row"], documents: int) -> list[L
     return [*names, *more_lines(documents, len(names)), (), hint]
 
 
-def rule_line(path: str, width: int) -> Line:
+def rule_line(path: str, width: int, *, is_gone: bool = False) -> Line:
     """Between the chunks of a text that is read as a whole."""
-    name = shown_path(path.rpartition("/")[2])
+    name = shown_path(path.rpartition("/")[2]) + (", as it was indexed" if is_gone else "")
     return (Span("", "quiet"), span(f"── {name} {'─' * max(width - len(name) - 4, 0)}", "quiet"))
 
 
@@ -343,7 +343,7 @@ def family_lines(family: "Family | None") -> list[Line]:
     what = "a text"
     if node.kind == "summary":
         what = f"level {node.level} · made from {made_from(node.children)}"
-    lines: list[Line] = [(Span("Tree", "title"), Span(f"  {what}", "quiet"))]
+    lines: list[Line] = [(Span("Family", "title"), Span(f"  {what}", "quiet"))]
     if node.why:
         lines.append((Span(f"{STALE[0]}: ", STALE[1]), span(node.why)))
     return lines
