@@ -61,7 +61,7 @@ def stale_summaries(snapshot: StoreSnapshot) -> Iterator[Finding]:
         yield Finding(
             code="summary-stale",
             path=snapshot.places.tree.store_path(path),
-            detail=f"{reasons[path]}; to make it again some {tokens:,} tokens are read",
+            detail=f"{reasons[path]}; about {tokens:,} tokens to redo",
         )
     for path, lacking in summaries.questions_out_of_step(catalog):
         texts = "1 passage that is" if lacking == 1 else f"{lacking:,} passages that are"
