@@ -125,7 +125,7 @@ def test_the_filter_shows_sections_below_a_heading_that_fits(folder):
     async def act(onlooker):
         await onlooker.press("slash", *"harvest", words="1 passage of 1 document")
         assert "1 of 3" in seen(onlooker.app)
-        await onlooker.press(*["backspace"] * 7, *"beans", words="3 sections of 1 document")
+        await onlooker.press(*["backspace"] * 7, *"beans", words="passages of 2 documents")
         assert "garden/Beans.md" in seen(onlooker.app)
         assert " of 3" not in seen(onlooker.app)
         await onlooker.press("escape", words="4 documents")
