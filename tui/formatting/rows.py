@@ -127,7 +127,7 @@ _GIVE_WAY: Final = ("date", "size", "drift", "sections")
 """Which of them go first where a name would have no room; of drift letter and sign stay."""
 _LEAST_NAME: Final = 30
 """Cells that a name and some words of its title need."""
-_NAME_BESIDE_DRIFT: Final = 22
+_NAME_WITH_DRIFT: Final = 22
 """Cells that a name keeps before the words of drift and the number of passages go."""
 _SHORT_DRIFT: Final = 5
 _SHORT: Final = "drift in short"
@@ -175,7 +175,7 @@ def columns_for(room: int, wanted: Sequence[str]) -> list[str]:
     """The columns that a row with this room has beside its name, in their order."""
     widths = {name: COLUMNS[name] for name in wanted if name in COLUMNS}
     for name in _GIVE_WAY:
-        name_width = _LEAST_NAME if name in ("date", "size") else _NAME_BESIDE_DRIFT
+        name_width = _LEAST_NAME if name in ("date", "size") else _NAME_WITH_DRIFT
         if sum(widths.values()) <= room - name_width:
             break
         if name != "drift":

@@ -312,7 +312,7 @@ class ResourceRows(TreeList):
             name=(name or "(all documents)") if is_filtered else own_name(name),
             depth=len(way) - 1,
             is_open=self.model.is_open(way),
-            matches=len(self._matches[name]) if is_filtered and resource.id else None,
+            matches=len(self._matches[name]) if is_filtered and name else None,
             ascii_only=self.rows.is_ascii,
             by_title=by_title,
         )
