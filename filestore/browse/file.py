@@ -335,7 +335,8 @@ def about(
     tree, place = parts.places.tree, below_chunked(parts.places, path)
     if place is None and last and tree.holds(path):
         was = tree.chunk_path(StorePath(path))
-        place = None if is_shut(parts.places, was) else was
+        # What the catalog does not name may lead anywhere.
+        place = was if was in catalog.files([was]) and not is_shut(parts.places, was) else None
     if place is None:
         raise unknown_path(parts.places, path, catalog)
     relative = tree.chunk_path(StorePath(indexed_as)) if indexed_as else place

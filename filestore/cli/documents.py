@@ -170,7 +170,7 @@ def _say_partial(report: "AddReport") -> None:
 def _reason(path: str, error: FilestoreError) -> str:
     """Why a document failed, without what only this one has: names, numbers, what was found."""
     names = sorted({path, os.path.basename(path)} - {""}, key=len, reverse=True)
-    text = error.message.partition(", found ")[0]
+    text = error.message.partition(", found ")[0].partition("; ")[0]
     for name in names:
         text = re.sub(rf"(?<!\w)(?:\S*/)?{re.escape(name)}(?!\w)", "…", text)
     text = text.removesuffix(": …").replace(" …: ", ": ")

@@ -377,7 +377,7 @@ def test_unreadable_chunks_are_not_missing(tmp_path: Path, bound: Any) -> None:
         assert "Traceback" not in done.stderr
     (chunked / "n0.md").chmod(0o755)
     (chunked / "n1.md" / "chunk1.md").chmod(0o644)
-    assert "embedded 1 text" in bound("sync").stdout
+    assert "embedded 1 passage" in bound("sync").stdout
     assert bound("status").code == 0
 
 
