@@ -592,9 +592,9 @@ class ReadableStore(AnsweringStore):
 
     def reconstruct(self, resource: str) -> "Reconstruction":
         """The text of a document from its chunk files as they are on disk."""
-        from filestore.browse import file, named
+        from filestore.browse import joined, named
 
         refuse_useless(self.places, "reconstruct")
         with self._parts.reading() as catalog:
             name = named.resource_named(catalog, resource, self.places)
-            return file.reconstruct_resource(self.places, catalog, name, self._parts.layout)
+            return joined.reconstruct_resource(self.places, catalog, name, self._parts.layout)

@@ -124,7 +124,7 @@ def test_the_answer_is_short_and_plain(stores: Stores) -> None:
     """No word of a command line that an agent does not have, no empty names, no bare zeros."""
     assert call(stores, "sync").content[0].text == "nothing to do: the index is up to date"
     about = call(stores, "about").content[0].text
-    assert "1 document, 2 chunks" in about
+    assert "1 document, 2 passages" in about
     assert "- notes" in about.splitlines()
     given = {"text": "The key hangs by the door.\n", "metadata": {"tags": ["key", "door"]}}
     note = asked(stores, "add_note", **given)["path"]
