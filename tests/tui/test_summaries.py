@@ -156,7 +156,7 @@ def test_the_filter_finds_summaries(folder):
     """By their titles and paths, among the other files; escape goes back to their place."""
 
     async def act(onlooker):
-        await onlooker.press("slash", *"summary1", words="for summary1")
+        await onlooker.press("slash", *"summary1", words="esc: all")
         await onlooker.press("enter", "j")
         path = onlooker.app.view.outline.path
         assert path.endswith("/summary1.md")

@@ -255,8 +255,7 @@ class Menus(Frame):
 
     def edit(self, path: str, *, line: int = 0) -> None:
         """Open a file in the user's editor, or show why not; then check it again."""
-        moved_to = self.findings.index.moved_to(path)
-        path = moved_to or path
+        path = self.findings.index.moved_to(path) or path
         now = replace(self.action_context(), path=path)
         refused = actions.refusal(actions.find("everywhere", "edit"), now)
         if not refused and not os.path.lexists(os.path.join(self.root, path)):
@@ -294,11 +293,7 @@ class Menus(Frame):
             else:
                 self.notify("the file has not changed since it was indexed")
 
-        if moved_to:
-            # One file alone does not show that it was moved.
-            self.look_again()
-        else:
-            self.check([path], edited)
+        self.check([path], edited)
 
     def do_sync(self) -> None:
         """Sync the index; ask first where that would forget the texts of deleted files."""

@@ -230,9 +230,7 @@ def _hashes(about: "About") -> list[Line]:
     return lines
 
 
-def resource_lines(
-    about: "AboutResource", found: Mapping[str, int], *, moved_to: str = ""
-) -> list[Line]:
+def resource_lines(about: "AboutResource", found: Mapping[str, int]) -> list[Line]:
     """What is known of a resource."""
     lines: list[Line] = [
         line(shown_path(about.resource) or "(no document)", "title"),
@@ -253,20 +251,22 @@ def resource_lines(
         if found.get(severity)
     ]
     lines.append((span(f"{'drift':<11}", "quiet"), *(parts or line("none known", "good"))))
-    if moved_to:
-        lines.append(field("moved to", shown_path(moved_to), "warning"))
     for source, metadata in about.documents:
         lines += [(), line(shown_path(source) or "(no source)", "title")]
         lines += [_entry(key, value) for key, value in metadata.items()]
     return lines
 
 
-def resource_head(about: "AboutResource", found: Mapping[str, int], what: str) -> list[Line]:
-    """Above a resource, or a folder: how many chunks or documents, and what drifted."""
+def resource_head(
+    about: "AboutResource", found: Mapping[str, int], what: str, *, moved_to: str = ""
+) -> list[Line]:
+    """Above a resource, or a folder: how many chunks or documents, what drifted, and where to."""
     source = f"  {shown_path(about.source)}" if about.source else ""
+    moved = [line(f"moved to {shown_path(moved_to)}", "warning")] if moved_to else []
     return [
         line(shown_path(about.resource) or "(no document)", "title"),
         (span(count(about.chunks, what)), span(f"{source}  ", "quiet"), *severity_marks(found)),
+        *moved,
     ]
 
 

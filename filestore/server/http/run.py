@@ -67,14 +67,15 @@ def require_confirmed(address: Address, *, token: bool, insecure: bool) -> None:
         return
     if not address.is_local:
         raise RefusedError(
-            f"{address.host} is open to others: they could reach the store, and nothing"
-            " that is sent is encrypted",
+            f"on {address.host} others could reach the store, and nothing that is sent is"
+            " encrypted",
             remedy="better: a reverse proxy with TLS and --name, see docs/server.md, or ssh -L;"
             " to confirm: --insecure",
         )
     if not token:
         raise RefusedError(
-            "without a token every user of this machine can ask the server: to confirm: --insecure",
+            "without a token every user of this machine can ask the server; add --insecure to"
+            " confirm",
         )
 
 
