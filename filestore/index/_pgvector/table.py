@@ -197,8 +197,8 @@ class Table:
             command = "run there as a superuser: ALTER EXTENSION vector UPDATE"
             is_offered = _numbers(offered or "0") >= _OLDEST
             raise BackendUnusable(
-                f"{self._session.address}: the extension vector is {version}, expected 0.8 or"
-                " newer, which filters correctly",
+                f"{self._session.address}: the extension vector has version {version}, expected"
+                " 0.8 or newer, which filters correctly",
                 remedy=command if is_offered else f"{package} again, then {command}",
             )
         self._vector_schema = schema
