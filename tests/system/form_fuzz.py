@@ -32,6 +32,7 @@ from filestore.exchange import document_map, mapped
 from filestore.exchange.base import Chunk, Collection, Form, FormDamaged, Resource
 from filestore.exchange.faiss_json import FaissJson
 from filestore.exchange.ragmd import RagMd
+from tests.advice import advised
 
 COUNT: Final = 10_000
 SEED: Final = 16
@@ -182,7 +183,7 @@ def check(form: Form, path: Path, folder: Path) -> str:
         found = form.read(str(path))
         resources = list(found)
     except FormDamaged as error:
-        return "refused" if error.message and error.remedy else "refused without a word"
+        return "refused" if advised(error) else "refused without a word"
     for one in resources:
         for chunk in one.chunks:
             assert isinstance(chunk.text, str)
