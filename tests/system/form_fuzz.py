@@ -32,6 +32,8 @@ from filestore.exchange import document_map, mapped
 from filestore.exchange.base import Chunk, Collection, Form, FormDamaged, Resource
 from filestore.exchange.faiss_json import FaissJson
 from filestore.exchange.ragmd import RagMd
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
 from tests.advice import advised
 
 COUNT: Final = 10_000
