@@ -595,7 +595,7 @@ SCENARIOS = {
             make=two_models,
             words=("embedder", "drop", "--yes"),
             again=("embedder", "drop", "--yes"),
-            nothing_left="the store has no second model",
+            nothing_left="no model stands beside",
             is_whole=True,
         ),
         # The rows that nothing needs, the catalog, then the smaller file.

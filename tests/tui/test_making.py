@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from filestore import FilestoreError, Store
-from tests.advice import advised
 from tui.workers.task_manager import make_store
 
 
@@ -21,5 +20,5 @@ def test_store_is_made_once(tmp_path: Path, kind: str) -> None:
     kept = Path(root, "filestore.toml").read_bytes()
     with pytest.raises(FilestoreError) as refused:
         make_store(str(tmp_path), configuration=str(tmp_path / "settings"), kind=kind)
-    assert advised(refused.value)
+    assert refused.value.remedy
     assert Path(root, "filestore.toml").read_bytes() == kept

@@ -20,7 +20,6 @@ from filestore.embed.cache import (
     EmbeddingsMissing,
     EmbeddingsNewer,
 )
-from tests.advice import all_words
 
 MODEL = "builtin/1:384"
 GARBAGE = {
@@ -189,7 +188,7 @@ def test_a_file_that_is_no_database_is_damage(tmp_path: Path, content: bytes) ->
     for read_only in (False, True):
         with pytest.raises(EmbeddingsDamaged) as caught:
             EmbeddingCache.open(str(path), read_only=read_only)
-        assert "sync" in all_words(caught.value)
+        assert "sync" in caught.value.remedy
     with EmbeddingCache.open(str(tmp_path / "new.sqlite")) as cache:
         assert cache.salvage(str(path)) == 0
     assert path.read_bytes() == content
@@ -216,7 +215,7 @@ def test_a_later_format_is_refused(tmp_path: Path) -> None:
     connection.close()
     with pytest.raises(EmbeddingsNewer, match="format 9") as caught:
         EmbeddingCache.open(str(path))
-    assert "upgrade" in all_words(caught.value)
+    assert "upgrade" in caught.value.remedy
 
 
 def test_reading_creates_nothing(tmp_path: Path) -> None:

@@ -179,8 +179,9 @@ function place(hit) {
 }
 
 function excerpt(hit) {
+  const text = hit.excerpt || (hit.text || "").slice(0, 400);
   return el("p", { class: "excerpt", dir: "auto" },
-    pieces(hit.excerpt, hit.marks || [])
+    pieces(text, hit.excerpt ? hit.marks || [] : [])
       .map(([piece, inside]) => (inside ? el("mark", {}, piece) : piece)));
 }
 
