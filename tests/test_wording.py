@@ -9,7 +9,7 @@ import pytest
 from filestore.cli import _parser
 from filestore.core.codes import CODES
 from filestore.core.errors import FilestoreError, way_out
-from tests.wording import NOT_SAID, Said, remedies, said
+from tests.wording import LONG, NOT_SAID, ROOT, Said, messages, remedies, said
 
 
 def test_no_text_has_a_word_that_reads_badly() -> None:
@@ -21,6 +21,20 @@ def test_no_text_has_a_word_that_reads_badly() -> None:
     texts = [one for one in said() if not one.place.startswith(kept)]
     assert len(texts) > 5_000
     assert not [f"{one.place}: {one.text}" for one in texts if pattern.search(one.text)]
+
+
+def test_counts_are_of_documents_and_passages() -> None:
+    """Where `count` puts a noun behind a number, it is none of those that mean a passage, too."""
+    lines = [
+        f"{path.relative_to(ROOT)}: {line.strip()}"
+        for folder in ("filestore", "tui")
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        for line in path.read_text("utf-8").splitlines()
+        if "count(" in line or "counted(" in line
+    ]
+    assert len(lines) > 150
+    other = re.compile(r"""count(?:ed)?\(.*, ['"](?:\w+ )?(?:text|section|part|piece|item)['"]\)""")
+    assert [line for line in lines if other.search(line)] == []
 
 
 @pytest.mark.parametrize(
@@ -52,6 +66,19 @@ def test_only_a_command_is_something_to_try(remedy: str, command: str, rest: str
         [bool(command)] if remedy else []
     )
     assert error.in_one_line.count("(try: ") == bool(command)
+
+
+def test_an_error_is_read_at_a_glance() -> None:
+    """Without the values that are put into it."""
+    texts = list(messages())
+    assert len(texts) > 900
+    assert not [f"{one.place}: {one.text}" for one in texts if len(one.text) > LONG]
+
+
+def test_most_remedies_are_a_command() -> None:
+    """What a person does otherwise belongs into the sentence."""
+    known = [way_out(one.text.replace("{}", "1"))[0] for one in remedies()]
+    assert sum(map(bool, known)) / len(known) >= 0.6
 
 
 def test_each_command_to_try_parses() -> None:

@@ -46,7 +46,11 @@ _PAGE: Final = re.compile(r'"(?:[^"\\\n]|\\.)*"|`[^`]*`|>[^<>]*<')
 _VALUE: Final = re.compile(r"\$\{[^}]*\}")
 
 
-_LONG: Final = 100
+_COMMAND: Final = re.compile(r"command$|(install|fetch)_line\(")
+"""How the code calls a command that is put into a remedy."""
+_ERROR: Final = re.compile(r"(Error|Refused|Missing|Damaged|Unusable|Unreachable|Invalid)$")
+"""How a class of errors is called."""
+LONG: Final = 100
 """Letters that a message has room for."""
 
 
@@ -131,7 +135,35 @@ def remedies() -> Iterator[Said]:
             for node in ast.walk(ast.parse(path.read_bytes())):
                 if isinstance(node, ast.keyword) and node.arg in {"remedy", "repair_of_documents"}:
                     for text in _of_branches(node.value):
-                        yield Said(f"{path.relative_to(ROOT)}:{node.value.lineno}", text)
+                        place = f"{path.relative_to(ROOT)}:{node.value.lineno}"
+                        yield Said(place, _with_command(node.value, text))
+
+
+def _with_command(node: ast.expr, text: str) -> str:
+    """A remedy that begins with a value that is a command; another value is left as it is."""
+    if not text.startswith(("{}", "'{}'")):
+        return text
+    values = getattr(node, "values", ())
+    first = next((one for one in values if isinstance(one, ast.FormattedValue)), None)
+    if first is None or not _COMMAND.match(ast.unparse(first.value)):
+        return text
+    is_ours = "install_line" not in ast.unparse(first.value)
+    return text.replace("{}", "filestore status" if is_ours else "pip install x", 1)
+
+
+def messages() -> Iterator[Said]:
+    """What errors say, and their remedies."""
+    yield from remedies()
+    for package in ("filestore", "tui"):
+        for path in sorted((ROOT / package).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_bytes())):
+                if (
+                    isinstance(node, ast.Call)
+                    and node.args
+                    and _ERROR.search(ast.unparse(node.func))
+                ):
+                    for text in _of_branches(node.args[0]):
+                        yield Said(f"{path.relative_to(ROOT)}:{node.lineno}", text)
 
 
 def _of_branches(node: ast.expr) -> Iterator[str]:
@@ -148,10 +180,10 @@ def counted() -> str:
     # Where a value is put in, some word stands for it.
     pasted = sum(bool(way_out(text.replace("{}", "1"))[0]) for text in known)
     sentences = [one.text for one in said() if one.place.startswith(("filestore/", "tui/"))]
-    long = sum(len(text) > _LONG for text in sentences)
+    long = sum(len(text) > LONG for text in sentences)
     return (
         f"remedies: {len(known):,}, of them commands: {pasted:,} ({pasted / len(known):.0%})\n"
-        f"texts: {len(sentences):,}, of them longer than {_LONG}: {long:,}\n"
+        f"texts: {len(sentences):,}, of them longer than {LONG}: {long:,}\n"
     )
 
 

@@ -142,8 +142,7 @@ def no_finding(now: ActionContext) -> str:
 
 def useless(command: str) -> str:
     """It would write files as this command does, and those of the store are documents."""
-    error = useless_error(command)
-    return f"{error.message}: {error.remedy}"
+    return useless_error(command).in_one_line
 
 
 def no_conflict(now: ActionContext) -> str:
@@ -360,13 +359,13 @@ ACTIONS: Final[tuple[Action, ...]] = (
     _browse("facts", "f", "facts",
         "show metadata, links, questions, provenance, vectors and hashes", show, footer=40),
     _browse("neighbours", "b", "neighbours",
-        "show the nearest texts with their cosine; enter goes there",
+        "show the nearest passages with their cosine; enter goes there",
         lambda now: f"similar {_place(now)}", refusal=no_file, footer=45),
     _browse("family", "c", "family",
         "show the summaries above a file and what a summary was made from; enter goes there",
         about, refusal=no_file),
     _browse("map", "m", "map",
-        "show the map of the vectors, coloured by folder, and back; arrows go to the next text in "
+        "show the map of the vectors, coloured by folder, and back; arrows go to the next point in "
         "their direction, enter opens it",
         "the map is for the screen; 'filestore serve' has it for programs", footer=35),
     _browse("enrich", "M", "enrich",
@@ -392,9 +391,9 @@ ACTIONS: Final[tuple[Action, ...]] = (
         lambda now: f"rm {quoted(now.resource or 'DOCUMENT')}",
         refusal=busy, writes=True, asks=True),
     _browse("next_chunk", "right_square_bracket", "next chunk",
-        "go to the next chunk or section in reading order", _MOVES, refusal=no_file),
+        "go to the next chunk or passage in reading order", _MOVES, refusal=no_file),
     _browse("previous_chunk", "left_square_bracket", "previous chunk",
-        "go to the previous chunk or section in reading order", _MOVES, refusal=no_file),
+        "go to the previous chunk or passage in reading order", _MOVES, refusal=no_file),
     _browse("plan", "p", "plan repair",
         "plan a repair of what is marked, or of this file, document or folder", plan,
         refusal=no_finding),
@@ -451,7 +450,8 @@ ACTIONS: Final[tuple[Action, ...]] = (
     _lists("mark_range", "v shift+down shift+up", "range", "mark from here to where you go",
         _LOOKS),
     _lists("mark_all", "a", "all", "mark every row that is shown", _LOOKS),
-    _lists("next_match", "n N", "matches", "the next match in the text, the one before", _MOVES),
+    _lists("next_match", "n N", "matches",
+        "the next match in the text, or point of the map; the one before", _MOVES),
 )  # fmt: skip
 """In the order in which the help shows them."""
 

@@ -269,8 +269,8 @@ class ChunkFolder:
         """The name of the file of an id, without suffix."""
         if not identifier or (self._is_path(identifier) and self.id_of(identifier) == identifier):
             raise UsageError(
-                f"{identifier!r} cannot be given as id: it is that of another file in the store",
-                remedy="edit that file, or give the text an id of its own",
+                f"{identifier!r} cannot be the id: another file has it; edit that file, or"
+                " give the text an id of its own",
             )
         return _quoted(self.id_of(identifier))
 

@@ -137,7 +137,7 @@ class FilestoreVectorStore(VectorStore):
             kwargs: `embedder` for a store that is made, and what the constructor takes.
         """
         if not path:
-            raise UsageError("a store is a folder: name it", remedy='path="knowledge"')
+            raise UsageError('a store is a folder: name it; path="knowledge"')
         embedder = kwargs.pop("embedder", None)
         _refuse_other_model(embedding)
         try:
@@ -339,6 +339,5 @@ def _refuse_other_model(embedding: Embeddings | None) -> None:
     raise UsageError(
         f"a store embeds with its own model, and {type(embedding).__name__} is another one: their "
         "vectors cannot be compared",
-        remedy="leave it out; 'filestore embedder set' gives a store another model, "
-        "for example openai:MODEL at any OpenAI-compatible address",
+        remedy="leave it out, or give the store another model with `filestore embedder set`",
     )

@@ -150,14 +150,13 @@ class FilestoreVectorStore(BasePydanticVectorStore):
         """
         if not query.query_str:
             raise UsageError(
-                "a query has to have its question: the store embeds it with its own model",
-                remedy="give query_str",
+                "a query has to have its question: the store embeds it with its own model"
+                "; give query_str",
             )
         if query.mode not in _MODES or query.alpha is not None:
             what = "alpha" if query.mode in _MODES else f"mode {query.mode.value!r}"
             raise UsageError(
-                f"a store has no {what}",
-                remedy=f"modes are: {', '.join(mode.value for mode in _MODES)}",
+                f"a store has no {what}: modes are: {', '.join(mode.value for mode in _MODES)}",
             )
         mode = _MODES[query.mode]
         of_both = query.hybrid_top_k if mode == "hybrid" else None

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from filestore.browse.named import files_named
 from filestore.browse.vectors import Explorer
@@ -20,7 +21,7 @@ from filestore.core.progress import OnProgress, Progress, ignore
 from filestore.core.safe_text import shown_path
 from filestore.core.schema import JsonObject
 from filestore.search import authority, freshness
-from filestore.search.answer import FoundFile
+from filestore.search.answer import FoundFile, beginning, stem, titles_of
 from filestore.search.freshness import Look
 from filestore.sidecar.session import Parts
 
@@ -36,13 +37,20 @@ _SPARE = 8
 class SimilarHit(JsonObject, FoundFile, frozen=True, kw_only=True):
     """One file that is similar; its score is the cosine of the nearest two texts, -1 to 1."""
 
-    KEYS = "path score line kind resource source freshness headings pages text"
+    KEYS = "path score line title kind resource source freshness headings pages excerpt text"
     SPARSE = "line"
 
     line: int
     """Of the file, on which its nearest text begins, 1-based; 0 for none."""
     text: str
     """The body as it is now; empty for a file that is gone."""
+    title: str = ""
+    """Of the document; the name of its file where it has none."""
+
+    @property
+    def excerpt(self) -> str:
+        """How `text` begins below its headings, as it is read: links by their text."""
+        return beginning(self.text, self.source)
 
 
 class Similar(FromIndex, frozen=True, kw_only=True):
@@ -105,6 +113,8 @@ def similar(parts: Parts, path: str, count: int) -> Similar:
         gone = [hit for hit in hits if hit.freshness == "gone"]
         tree = parts.places.tree
         shown, stale_notes = authority.outdated([*there, *gone][:count], parts, catalog)
+        ids = {tree.store_path(row.path): row.id for row, _ in looks}
+        titles = titles_of(shown, ids, catalog)
         paths = {tree.chunk_path(hit.path) for hit in shown}
         seen = [look for row, look in looks if look.freshness is None or row.path in paths]
         return Similar(
@@ -112,7 +122,10 @@ def similar(parts: Parts, path: str, count: int) -> Similar:
             source=asked.source,
             line=asked.line,
             generation=catalog.generation,
-            hits=tuple(shown),
+            hits=tuple(
+                replace(hit, title=titles[hit.path] or stem(hit.source or hit.path))
+                for hit in shown
+            ),
             notes=(*_vector_notes(parts, catalog), *freshness.notes(seen), *stale_notes),
         )
 
@@ -135,7 +148,7 @@ def _vector_notes(parts: Parts, catalog: Catalog) -> list[str]:
     found = []
     lacking = len(catalog.vector_keys(embedded=False))
     if lacking:
-        texts = "1 text has" if lacking == 1 else f"{lacking:,} texts have"
+        texts = "1 passage has" if lacking == 1 else f"{lacking:,} passages have"
         found.append(f"{texts} no vector yet and cannot be found: run 'filestore sync'")
     embedder = parts.same_model(catalog)
     if embedder is None:
@@ -231,7 +244,7 @@ def duplicates(parts: Parts, above: float, on_progress: OnProgress = ignore) -> 
             found_notes += _vector_notes(parts, catalog)
         except FilestoreError as error:
             near = {}
-            found_notes.append(f"{error.in_one_line}: only equal texts are compared")
+            found_notes.append(f"{error.in_one_line}: only equal passages are compared")
         groups, seen = [], []
         for members in _groups(owners, near):
             group, looked = _group(parts, catalog, members)

@@ -198,13 +198,13 @@ def _unknown(typed: str, known: Iterable[str], *, is_glob: bool) -> UnknownPathE
     shown = brief(typed)
     if is_glob:
         return UnknownPathError(
-            f"nothing matches {shown}", remedy="* matches anything, also /: notes/*, *plan*"
+            f"nothing matches {shown}: * matches anything, also /: notes/*, *plan*"
         )
     folders = {one.rpartition("/")[0] for one in known if "/" in one}
     folders |= {above for one in folders for above in around(one)}
     near = offered([f"{one}/" for one in nearest_paths(typed, sorted(folders - {".."}))])
     return UnknownPathError(
-        f"no folder {shown} has documents{near}", remedy="leave it out to see which folders do"
+        f"no folder {shown} has documents{near}: leave it out to see which folders do"
     )
 
 

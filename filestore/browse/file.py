@@ -1,4 +1,4 @@
-"""Looking at what a store holds: resources, chunks, one file and its record, a whole text."""
+"""Looking at what a store holds: resources, chunks, one file and its record."""
 
 import contextlib
 import math
@@ -10,20 +10,25 @@ from typing import Any, Final, Literal, NotRequired, TypedDict
 
 from msgspec import Struct
 
-from filestore.browse.named import below_chunked, resource_named, unknown_path
+from filestore.browse.named import (
+    UnknownPathError,
+    below_chunked,
+    resource_named,
+    unknown_path,
+)
 from filestore.browse.rows import documents_of
 from filestore.catalog import SOME_TIME, Catalog, CatalogPages, FileRow
 from filestore.chunking import Section
 from filestore.chunks import chunk_file, frontmatter, kept, resource_record
 from filestore.chunks.kept import DocumentDamagedError
-from filestore.chunks.layout import Layout, look_at, observe_entry
+from filestore.chunks.layout import Layout, observe_bytes, observe_entry
 from filestore.chunks.observation import (
     INDEXED,
+    MAGIC,
     RECORD,
     Observation,
     why_excluded,
 )
-from filestore.chunks.reading_order import Reconstruction, Written, own_texts, reconstruct
 from filestore.config.layout import Places
 from filestore.core.codes import codes_where
 from filestore.core.errors import FilestoreError
@@ -32,10 +37,11 @@ from filestore.core.paths import NO_PATH, ChunkPath, StorePath, folder_of
 from filestore.extract import is_text
 from filestore.fs import disk
 from filestore.search.freshness import Freshness
-from filestore.sidecar.door import is_shut_text
+from filestore.sidecar.door import is_shut
 from filestore.sidecar.session import Parts
 
 MOST_RAW_BYTES: Final = 1024 * 1024
+GONE: Final = "the file is not there: this is its text as it was indexed"
 _LIST: Final = "'filestore ls DOCUMENT' lists the chunks of a document"
 
 
@@ -310,7 +316,9 @@ def record_of(catalog: Catalog, row: FileRow | None, *, hand_edited: bool, now: 
     }
 
 
-def about(parts: Parts, catalog: Catalog, path: str, *, indexed_as: str = "") -> About:
+def about(
+    parts: Parts, catalog: Catalog, path: str, *, indexed_as: str = "", last: bool = False
+) -> About:
     """Everything known of one file, whatever state it is in.
 
     Args:
@@ -318,58 +326,97 @@ def about(parts: Parts, catalog: Catalog, path: str, *, indexed_as: str = "") ->
         catalog: Inside a snapshot.
         path: Relative to the store root, to `chunked/`, or absolute.
         indexed_as: Its path in the catalog, relative to the store root, where it was moved since.
+        last: Whether a file that is gone counts as it was indexed, where that is kept.
 
     Raises:
         UnknownPathError: There is no such file below `chunked/`.
     """
-    if (place := below_chunked(parts.places, path)) is None:
-        raise unknown_path(parts.places, path, catalog)
-    relative = parts.places.tree.chunk_path(StorePath(indexed_as)) if indexed_as else place
+    tree, place = parts.places.tree, _place(parts, catalog, path, last=last)
+    relative = tree.chunk_path(StorePath(indexed_as)) if indexed_as else place
     row = catalog.files([relative]).get(relative)
-    seen, raw = _seen(parts, place)
-    if parts.places.tree.has_sections:
-        raw = _read_document(parts, catalog, row, seen, raw)
-    chunk, text = seen.chunk, raw[:MOST_RAW_BYTES].decode("utf-8", "replace")
-    if chunk is None and seen.state in codes_where(excluded="body"):
-        with contextlib.suppress(FilestoreError):
-            chunk = chunk_file.parse(seen.data)
+    gone = False
+    try:
+        seen, raw = _seen(parts, place)
+        raw = _read_document(parts, catalog, row, seen, raw) if tree.has_sections else raw
+    except UnknownPathError:
+        gone, (seen, raw) = True, _last_seen(parts, catalog, path, row if last else None)
+    chunk, text = _chunk(seen), raw[:MOST_RAW_BYTES].decode("utf-8", "replace")
     content = chunk or chunk_file.parse(b"")
-    made_for = content.questions_origin
-    mark = chunk_file.text_mark(chunk_file.embed_text(content.headings, content.body))
     edited = chunk_file.hand_edited(chunk) if chunk else row is not None and row.edited
-    record = record_of(catalog, row, hand_edited=edited, now=seen.file_hash)
+    now = b"" if gone else seen.file_hash
+    record = record_of(catalog, row, hand_edited=edited, now=now)
     is_known = row is not None and row.state in (INDEXED, RECORD)
     kind = content.kind or chunk_file.kind_of_name(seen.path) or ("chunk" if chunk else "")
-    source = content.source or (catalog.source_of(row) if row else None)
     fingerprint = str(catalog.meta("fingerprint") or "")
     return About(
-        path=parts.places.tree.store_path(relative),
+        path=tree.store_path(relative),
         frontmatter=dict(content.frontmatter),
         body=chunk.body if chunk else text,
         raw=text,
         raw_cut=len(raw) > MOST_RAW_BYTES,
-        problem="" if seen.state in (INDEXED, RECORD) else why_excluded(seen.state, seen.detail),
+        problem=GONE if gone else _problem(seen),
         record=record,
-        source=relative if parts.places.tree.has_sections else source or "",
+        source=relative if tree.has_sections else _source(catalog, content, row),
         pages=content.pages,
         headings=content.headings,
         questions=content.questions,
         own_questions=chunk_file.own_questions(content),
-        questions_stale=made_for is not None and bool(made_for.made) and made_for.text != mark,
+        questions_stale=_are_stale(content),
         children=content.children,
         kind=RECORD if seen.state == RECORD else kind,
         hand_edited=edited,
-        freshness=record["freshness"] if is_known else "not indexed",
+        freshness="gone" if gone else record["freshness"] if is_known else "not indexed",
         withheld="" if row is None or is_known else row.state,
         vectors=_vectors(parts, catalog, row, fingerprint),
         model=fingerprint,
-        file_hash=seen.file_hash.hex(),
+        file_hash=now.hex(),
         indexed_hash=row.file_hash.hex() if row else "",
         origin=(chunk.origin if chunk else row.origin if row else None) or "",
         generation=row.generation if row else 0,
         sections=content.sections,
         tags=tuple(value for key, value in content.pairs if key == "tags"),
     )
+
+
+def _place(parts: Parts, catalog: Catalog, path: str, *, last: bool) -> ChunkPath:
+    """Where a file is, or was."""
+    place, tree = below_chunked(parts.places, path), parts.places.tree
+    if place is None and last and tree.holds(path):
+        was = tree.chunk_path(StorePath(path))
+        # What the catalog does not name may lead anywhere.
+        place = was if was in catalog.files([was]) and not is_shut(parts.places, was) else None
+    if place is None:
+        raise unknown_path(parts.places, path, catalog)
+    return place
+
+
+def _last_seen(
+    parts: Parts, catalog: Catalog, path: str, row: FileRow | None
+) -> tuple[Observation, bytes]:
+    """A file that is gone as it was indexed, and what of that is shown as it was written."""
+    was = as_indexed(parts.layout, catalog, row)
+    if was is None:
+        raise unknown_path(parts.places, path, catalog)
+    return was, b"" if was.data.startswith(MAGIC) else was.data
+
+
+def _chunk(seen: Observation) -> chunk_file.Chunk | None:
+    """What a file says, also where it is kept out of the index for what it says."""
+    if seen.chunk is None and seen.state in codes_where(excluded="body"):
+        with contextlib.suppress(FilestoreError):
+            return chunk_file.parse(seen.data)
+    return seen.chunk
+
+
+def _are_stale(content: chunk_file.Chunk) -> bool:
+    """Whether its generated questions were made for another text."""
+    made_for = content.questions_origin
+    mark = chunk_file.text_mark(chunk_file.embed_text(content.headings, content.body))
+    return made_for is not None and bool(made_for.made) and made_for.text != mark
+
+
+def _source(catalog: Catalog, content: chunk_file.Chunk, row: FileRow | None) -> str:
+    return content.source or (row and catalog.source_of(row)) or ""
 
 
 def _read_document(
@@ -387,6 +434,24 @@ def _read_document(
     if seen.pending:
         seen.state, seen.detail = "untracked", "its text was not taken out yet: 'filestore sync'"
     return raw if is_text(seen.path) else b""
+
+
+def as_indexed(layout: Layout, catalog: Catalog, row: FileRow | None) -> Observation | None:
+    """A file that is gone, as it was indexed; None where nothing is kept of it."""
+    data = catalog.content(row.id) if row is not None else None
+    if row is None or data is None:
+        return None
+    if not data.startswith(MAGIC):
+        return observe_bytes(row.path, data, layout=layout)
+    seen = Observation(path=row.path, values=(0,) * 5, state=INDEXED, file_hash=row.file_hash)
+    with contextlib.suppress(DocumentDamagedError):
+        kept.fill(seen, data)
+        return seen
+    return None
+
+
+def _problem(seen: Observation) -> str:
+    return "" if seen.state in (INDEXED, RECORD) else why_excluded(seen.state, seen.detail)
 
 
 def _seen(parts: Parts, relative: ChunkPath) -> tuple[Observation, bytes]:
@@ -474,52 +539,6 @@ def about_resource(places: Places, catalog: Catalog, name: str) -> AboutResource
     )
 
 
-class Piece(Struct, frozen=True):
-    """A chunk of a text that is read as a whole."""
-
-    path: StorePath
-    text: str
-    """Without what repeats the chunk before."""
-    line: int
-    """Of the chunk file, in which it begins."""
-
-
-def pieces(
-    places: Places, catalog: Catalog, resource: str, layout: Layout, most: int
-) -> tuple[list[Piece], int]:
-    """The texts of a resource in reading order, and how many chunks are left out.
-
-    Args:
-        places: The store's.
-        catalog: Inside a snapshot.
-        resource: Its name.
-        layout: Of its files.
-        most: Characters behind which no chunk begins.
-    """
-    rows = [row for row in catalog.files_of(resource) if row.state != RECORD]
-    rows = [row for row in rows if row.kind != "summary"]
-    rows.sort(key=lambda row: chunk_file.sort_key(row.position, row.path))
-    found: list[Observation] = []
-    size = 0
-    for seen in look_at(places, [row.path for row in rows], layout):
-        if isinstance(seen, Observation):
-            found.append(seen)
-            size += len(seen.data)
-        if size > most:
-            break
-    known = [
-        (places.tree.store_path(seen.path), seen.data, seen.chunk)
-        for seen in found
-        if seen.chunk is not None and not is_shut_text(places, seen.chunk, seen.path)
-    ]
-    texts = own_texts(Written(c.source, c.body, c.overlap, c.repeats) for _, _, c in known)
-    made = [
-        Piece(path, text, first_line(data) + chunk.body.count("\n", 0, chunk.body.find(text)))
-        for (path, data, chunk), text in zip(known, texts, strict=True)
-    ]
-    return made, len(rows) - len(found)
-
-
 def first_line(data: bytes) -> int:
     """The line of a chunk file in which its text begins."""
     return frontmatter.split(data).head.count(b"\n") + 1
@@ -532,25 +551,3 @@ def document_metadata(catalog: Catalog, resource: str, source: str | None) -> di
             if document.source == source:
                 return dict(document.metadata)
     return {}
-
-
-def reconstruct_resource(
-    places: Places, catalog: Catalog, resource: str, layout: Layout
-) -> Reconstruction:
-    """The text of a resource from its files on disk, document after document."""
-    files = (row.path for row in catalog.files_of(resource))
-    paths = sorted(path for path in files if not layout.is_record(path.rpartition("/")[2]))
-    found: list[tuple[StorePath, chunk_file.Chunk]] = []
-    problems: list[str] = []
-    for look in look_at(places, paths, layout):
-        if not isinstance(look, Observation):
-            problems.append(f"{places.tree.store_path(look[0])}: {look[1].strerror or look[1]}")
-            continue
-        if look.chunk is not None and is_shut_text(places, look.chunk, look.path):
-            continue
-        if look.chunk is None:
-            problems.append(f"{places.tree.store_path(look.path)}: left out, {look.state}")
-        elif (look.chunk.kind or chunk_file.kind_of_name(look.path)) != "summary":
-            found.append((places.tree.store_path(look.path), look.chunk))
-    done = reconstruct(found)
-    return Reconstruction(text=done.text, chunks=done.chunks, warnings=(*problems, *done.warnings))

@@ -150,7 +150,7 @@ def followed(parts: Parts, path: str, written: str) -> tuple[StorePath, str]:
     is_wiki = written.startswith("[[")
     named, _, heading = (written[2:-2] if is_wiki else written).partition("#")
     if not is_wiki and extracted.is_external(written):
-        raise NoTargetError(f"{written} leads out of the store", remedy="open it in a browser")
+        raise NoTargetError(f"{written} leads out of the store: open it in a browser")
     heading = heading if is_wiki else percent_decoded(heading) or ""
     named = named.strip() if is_wiki else named.partition("?")[0]
     if not named:

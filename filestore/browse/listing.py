@@ -169,9 +169,11 @@ class Listing(ABC):
             return rows.documents(self._tree, catalog, ids)
 
     def sections(self, ids: Sequence[int]) -> dict[int, Row]:
-        """What is known of some sections of documents; unknown ids are left out."""
+        """What is known of some sections of documents, or of summaries; unknown ids left out."""
         with self._reading() as (catalog, _):
-            return rows.sections(self._tree, catalog, ids)
+            found = rows.sections(self._tree, catalog, ids)
+            others = [one for one in ids if one not in found and not part_of_text(one)]
+            return found | (rows.made_summaries(self._tree, catalog, others) if others else {})
 
     @abstractmethod
     def matching(self, wanted: NameFilter) -> "dict[str, array[int]]":
@@ -183,7 +185,8 @@ class Listing(ABC):
         Returns:
             Resource to ids, the best matches first, equal ones in reading order; resources without
             a file that passes are left out. With sections: document to sections, all of them where
-            the document itself passes.
+            the document itself passes, and its summaries; those of several documents by their
+            folder, "docs/", or "".
         """
 
     def made_from(self, originals: Collection[str]) -> dict[str, list[str]]:
@@ -220,8 +223,7 @@ class Listing(ABC):
         found = self.paths([row])
         if not found:
             raise FilestoreError(
-                "the file under the cursor is no longer in the catalog",
-                remedy="ctrl+r rescans the store",
+                "the file under the cursor is no longer in the catalog: ctrl+r rescans the store",
             )
         return found[0], part_of_text(row) if self._tree.has_sections else None
 
@@ -462,6 +464,8 @@ class DocumentListing(Listing):
         """Of each document those of its sections, separated by NUL."""
         self._documents: list[Row] = []
         """All of them; known with `_named`."""
+        self._summaries: list[tuple[int, str]] = []
+        """Id and resource of each; known with `_named`."""
 
     def counts(self) -> Counts:
         """See `Listing.counts`."""
@@ -495,6 +499,7 @@ class DocumentListing(Listing):
         with self._reading() as (catalog, pages):
             if self._named is None:
                 self._documents = [row for row in rows.entries(pages) if row.id]
+                self._summaries = pages.summaries()
                 self._named = list(names_of(self._pieces(catalog, pages)))
         ranks: dict[int, int] = {}
         for key, rank in wanted.ranked(self._named if wanted.text else ()):
@@ -511,10 +516,15 @@ class DocumentListing(Listing):
                 ids = array("q", [one for one in ids if (one in ranks) != wanted.inverse])
             if ids or not row.children:
                 found[row.resource] = ids
+        for one, name in self._summaries if not wanted.inverse else ():
+            if one in ranks:
+                of = name if name in own or not name else f"{name}/"
+                found.setdefault(of, array("q")).append(one)
+                own.setdefault(of, 0)
         return _best_first(found, lambda one: ranks.get(one, 0), own.__getitem__)
 
     def _pieces(self, catalog: Catalog, pages: CatalogPages) -> Iterator[tuple[Sequence[int], str]]:
-        """Names and aliases of documents, each below 0, and the headings of their sections."""
+        """Names and aliases of documents, each below 0, the headings of sections and summaries."""
         names = ((row.id, row.resource) for row in self._documents)
         for file, name in chain(names, pages.aliases_of_files()):
             yield (-file,), name.replace("\0", " ")
@@ -527,6 +537,9 @@ class DocumentListing(Listing):
         for file, headings in self._headings.items():
             if headings:
                 yield [text_id(file, at) for at in range(headings.count("\0") + 1)], headings
+        made = [one for one, _ in self._summaries]
+        for one, row in rows.made_summaries(self._tree, catalog, made).items():
+            yield (one,), " > ".join((*row.headings, row.title)).replace("\0", " ")
 
     def section_at(self, path: str, line: int) -> int:
         """See `Listing.section_at`."""

@@ -179,8 +179,8 @@ class NameFilter(Struct, frozen=True, kw_only=True):
                 return re.compile(self.text if self.regex else "", re.IGNORECASE).search
         except (re.error, OverflowError, RecursionError) as error:
             raise UsageError(
-                f"invalid regular expression: {self.text}: {error}",
-                remedy="without the ~ it is looked for as is",
+                f"invalid regular expression: {self.text}: {error}"
+                "; without the ~ it is looked for as is",
             ) from error
 
 

@@ -196,7 +196,7 @@ def _part_at(catalog: Catalog, row: FileRow, wanted: Range) -> int | None:
         if wanted.first > last:
             raise NoLineError(
                 f"there is no line {wanted.first:,}: the indexed file has {last:,}",
-                remedy="leave the line out, or 'filestore sync' after an edit",
+                remedy="'filestore sync' indexes an edited file; else leave the line out",
             )
         return max(0, bisect_right([one.line for one in chunk.sections], wanted.first) - 1)
     start, _ = text_of(chunk, row.path).span(wanted)
@@ -293,7 +293,7 @@ def unknown(parts: Parts, text: str) -> FilestoreError:
 def unknown_path(places: Places, text: str, catalog: Catalog | None = None) -> FilestoreError:
     """The error for a path that leads to no file; with a catalog, it names the nearest three."""
     if not text.strip():
-        return UsageError("no path was named", remedy="name one as search prints it")
+        return UsageError("no path was named: name one as search prints it")
     near = "" if catalog is None else _nearest(places, catalog, text)
     shown = f"{text[:_LONGEST]}…" if len(text) > _LONGEST else text
     if places.tree.has_sections:

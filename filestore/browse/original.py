@@ -30,7 +30,7 @@ def data_of(places: Places, catalog: Catalog, source: str) -> bytes:
     except OSError as error:
         raise NoLineError(
             f"cannot read {source}: {error.strerror or error}",
-            remedy="name one of its chunks: 'filestore ls' leads to them",
+            remedy="'filestore ls' leads to its chunks: name one",
         ) from error
 
 
@@ -61,7 +61,7 @@ def rows_at(
             known = sorted({page for of_row in pages for page in of_row})
             there = f"it has {known[0]:,} to {known[-1]:,}" if known else "it has no pages"
             raise NoLineError(
-                f"there is no page {wanted.first:,} of {source}: {there}", remedy=f"name {source}"
+                f"there is no page {wanted.first:,} of {source}: {there}; name {source}"
             )
         return found
     if wanted.unit == "section":
@@ -76,9 +76,7 @@ def rows_at(
         # The first heading of a chunk may have others below it.
         found = found or [row for row in rows if _has(_body(catalog, row), wanted)]
         if not found:
-            raise NoLineError(
-                f"{source} has no heading {wanted.heading[:80]!r}", remedy=f"name {source}"
-            )
+            raise NoLineError(f"{source} has no heading {wanted.heading[:80]!r}: name {source}")
         return found
     return _rows_of_lines(places, catalog, source, rows, wanted)
 
@@ -110,7 +108,7 @@ def _rows_of_lines(
     count = FileText(text=text).line_count
     if wanted.first > count:
         raise NoLineError(
-            f"{source} has no line {wanted.first:,}: it has {count:,}", remedy=f"{source}:1"
+            f"{source} has no line {wanted.first:,}: it has {count:,}; name {source}:1"
         )
     last = wanted.first if wanted.unit == "passage" else min(wanted.last or count, count)
     ends = [row_at(text, bodies, line) for line in (wanted.first, last)]
@@ -122,7 +120,7 @@ def _rows_of_lines(
         raise NoLineError(
             f"line {wanted.first:,} of {source} is in no chunk: the file changed since it was"
             " added, or its text was converted",
-            remedy=f"filestore add {source}, or name one of its chunks",
+            remedy=f"'filestore add {source}' reads it again; or name one of its chunks",
         )
     return rows[first : max(first, end) + 1]
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from filestore.catalog import (
     Catalog,
@@ -280,6 +281,19 @@ def chunks(tree: Tree, catalog: Catalog, ids: Sequence[int]) -> dict[int, Row]:
             edited=row.edited,
             excluded="" if row.state == RECORD else row.state,
         )
+    return found
+
+
+def made_summaries(tree: Tree, catalog: Catalog, ids: Sequence[int]) -> dict[int, Row]:
+    """What is known of some summaries of documents in place; other ids are left out.
+
+    They are called what they are headed with: their names are numbers.
+    """
+    found = {}
+    for one, row in chunks(tree, catalog, ids).items():
+        if row.kind == "summary":
+            *above, title = row.headings or (row.title,)
+            found[one] = replace(row, title=title, headings=tuple(above))
     return found
 
 

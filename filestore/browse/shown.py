@@ -280,8 +280,8 @@ def _chunk(
             data, _ = disk.read_below(handle, path, most=MAX_CHUNK_BYTES)
     except disk.FileTooLargeError as error:
         raise FilestoreError(
-            f"cannot show {shown}: oversized, {error.message}",
-            remedy="cut it into smaller files, or move it out of chunked/",
+            f"cannot show {shown}: oversized, {error.message}"
+            "; cut it into smaller files, or move it out of chunked/",
         ) from error
     except FileNotFoundError as error:
         raise unknown_path(parts.places, shown, catalog) from error

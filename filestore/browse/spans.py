@@ -172,7 +172,7 @@ class FileText(Struct, frozen=True, kw_only=True):
                 f"there is no line {wanted.first:,}: the indexed file has {count:,}"
                 if wanted.unit == "passage"
                 else f"there is no line {wanted.first:,}: {self.name} has {count:,}",
-                remedy="leave the line out, or 'filestore sync' after an edit",
+                remedy="'filestore sync' indexes an edited file; else leave the line out",
             )
         start = starts[wanted.first - 1]
         if wanted.unit == "passage":
@@ -189,7 +189,7 @@ class FileText(Struct, frozen=True, kw_only=True):
     def _pages(self, wanted: Range) -> tuple[int, int]:
         if not self.pages:
             raise NoLineError(
-                f"{self.name} has no pages", remedy="name lines of it: PATH:10-40, or all: PATH"
+                f"{self.name} has no pages: name lines of it: PATH:10-40, or all: PATH"
             )
         last = wanted.first if wanted.last is None else wanted.last
         ends = [start for start, _ in self.pages[1:]] + [len(self.text)]
@@ -201,8 +201,8 @@ class FileText(Struct, frozen=True, kw_only=True):
         if not inside:
             raise NoLineError(
                 f"there is no page {wanted.first:,} with text: {self.name} has"
-                f" {self.pages[0][1]:,} to {self.pages[-1][1]:,}",
-                remedy=f"a page of these, such as p{self.pages[0][1]}",
+                f" {self.pages[0][1]:,} to {self.pages[-1][1]:,}"
+                f"; a page of these, such as p{self.pages[0][1]}",
             )
         return inside[0][0], inside[-1][1]
 
@@ -212,8 +212,8 @@ class FileText(Struct, frozen=True, kw_only=True):
         found = section_named(self.body, heading)
         if found is None:
             raise NoLineError(
-                f"{self.name} has no heading {heading[:80]!r}",
-                remedy="name the file alone to see its headings",
+                f"{self.name} has no heading {heading[:80]!r}"
+                ": name the file alone to see its headings",
             )
         return self.start + found[0], self.start + found[1]
 

@@ -44,6 +44,14 @@ class Summaries:
             known = self._of_resource(catalog, resource)
             return known.nodes(catalog, dict.fromkeys(known.roots, "fresh"))
 
+    def of_folders(self) -> dict[str, list[Row]]:
+        """Of a store in place the roots that cover several documents, by folder: "docs/", or ""."""
+        with self._reading() as catalog:
+            return {
+                f"{name}/" if name else "": self.roots(name)
+                for name in summaries.folders_with_summaries(catalog)
+            }
+
     def children(self, path: str) -> list[Row]:
         """What a summary was made from, each file once; none for what is no summary."""
         with self._reading() as catalog:

@@ -325,8 +325,8 @@ class Explorer:
                 reason = look[1].strerror or str(look[1])
         if not texts:
             raise NoVectorError(
-                f"{self._tree.store_path(path)} has no text to embed now: {reason}",
-                remedy="fix the file, or ask for the neighbours of what was indexed",
+                f"{self._tree.store_path(path)} has no text to embed now: {reason}"
+                "; fix the file, or ask for the neighbours of what was indexed",
             )
         texts = texts if part is None else texts[part : part + 1] or texts
         keys = [embedding_key(text) for text in texts]

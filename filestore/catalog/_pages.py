@@ -194,6 +194,11 @@ class CatalogPages:
         statement = "SELECT id, resource FROM files WHERE path NOT BETWEEN ? AND ?"
         yield from self._catalog.connection.execute(statement, MADE)
 
+    def summaries(self) -> list[tuple[int, str]]:
+        """Id and resource of every indexed summary of documents in place."""
+        statement = "SELECT id, resource FROM files WHERE path BETWEEN ? AND ?"
+        return self._rows(f"{statement} AND kind = 'summary' AND state = '' ORDER BY path", MADE)
+
     def part_counts(self, files: Sequence[int] | None = None) -> dict[int, int]:
         """How many texts of each file, of these or of all, are indexed; none is left out."""
         statement, end = "SELECT file, count(*) FROM parts", "GROUP BY file"

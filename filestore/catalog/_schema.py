@@ -260,7 +260,7 @@ def _check(connection: sqlite3.Connection, *, create: bool) -> None:
     if version < _OLDEST:
         raise CatalogOutdatedError(
             f"the catalog has schema {version}, this filestore writes {SCHEMA_VERSION}",
-            remedy="'filestore sync' makes it again; known texts are not embedded again",
+            remedy="'filestore sync' makes it again; known passages are not embedded again",
         )
     tables = _tables(TABLES)
     if version < FACTS_SINCE:
@@ -320,7 +320,7 @@ def damaged(error: Exception, *, command: str = "filestore sync") -> CatalogDama
     """
     return CatalogDamagedError(
         f"the catalog is damaged: {error}",
-        remedy=f"'{command}' puts it aside and indexes all files again",
+        remedy=f"'{command}' rebuilds it (the old one is kept)",
         detail=str(error),
     )
 

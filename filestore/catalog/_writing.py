@@ -574,6 +574,6 @@ class CatalogWriter(Catalog):
 def collision(vector: int, first: ChunkPath, second: ChunkPath) -> VectorCollisionError:
     """Say which two files have different texts on one vector id."""
     return VectorCollisionError(
-        f"{first} and {second} have different texts with the same vector id {vector}",
-        remedy="change a word in one of them",
+        f"{first} and {second} have different texts with the same vector id {vector}"
+        ": change a word in one of them",
     )

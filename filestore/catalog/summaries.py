@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
-from filestore.catalog._rows import BODY, decode_path, encode_path
+from filestore.catalog._rows import BODY, MADE, decode_path, encode_path
 from filestore.chunks.frontmatter import QUESTIONS_FROM
 from filestore.core.paths import ChunkPath
 
@@ -224,6 +224,17 @@ def summaries_of(catalog: "Catalog", resource: str) -> dict[ChunkPath, int]:
         (resource,),
     )
     return {decode_path(path): one for path, one in found}
+
+
+def folders_with_summaries(catalog: "Catalog") -> list[str]:
+    """The resources of summaries in place that are no document: folders, "" for the outermost."""
+    found = catalog.rows(
+        "SELECT DISTINCT resource FROM files WHERE path BETWEEN ? AND ? AND kind = 'summary'"
+        " AND state = '' AND NOT EXISTS (SELECT 1 FROM files AS document"
+        " WHERE document.path = CAST(files.resource AS BLOB)) ORDER BY 1",
+        MADE,
+    )
+    return [resource for (resource,) in found]
 
 
 def body_keys(catalog: "Catalog", resource: str) -> dict[int, bytes]:

@@ -350,5 +350,5 @@ def part_name(kind: str, number: int) -> str:
         number: Of the part, from 0.
     """
     if kind == DOCUMENT:
-        return f"section {number + 1}"
+        return f"passage {number + 1}"
     return f"question {number}" if number else "its text"

@@ -345,8 +345,8 @@ def _wiki(link: Link, note: ChunkPath, before: ChunkPath, target: ChunkPath, mov
             if moves.leads(made, note, target) and moves.is_clear(name, note, target):
                 return name
     raise UnlinkableError(
-        f"[[{link.target}]] in {note} cannot name {target}",
-        remedy="choose a name without any of [ ] | # ^, and without blanks at its ends",
+        f"[[{link.target}]] in {note} cannot name {target}"
+        ": choose a name without any of [ ] | # ^, and without blanks at its ends",
     )
 
 
@@ -392,7 +392,7 @@ def _markdown(
         if found is not None and moves.leads(found.link, note, target):
             return made
     raise UnlinkableError(
-        f"the link to {link.target} in {note} cannot name {target}", remedy="choose another name"
+        f"the link to {link.target} in {note} cannot name {target}: choose another name"
     )
 
 

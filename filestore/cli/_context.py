@@ -176,8 +176,8 @@ def read_questions(path: str, *, known: bool = True) -> "list[Question]":
         raise
     except OSError as error:
         raise FilestoreError(
-            f"cannot read {path}: {error.strerror or error}",
-            remedy="name a file of JSON lines, or - for standard input",
+            f"cannot read {path}: {error.strerror or error}"
+            "; name a file of JSON lines, or - for standard input",
         ) from error
     from filestore.search.metrics import parse_queries
 

@@ -361,8 +361,8 @@ def done(applied: Iterable[Finding]) -> str:
 
 
 def embedded(number: int, reused: int) -> str:
-    """How many texts were embedded, and how many were not for being in the cache."""
-    return f"embedded {count(number, 'text')} ({reused:,} from cache)"
+    """How many passages were embedded, and how many were not for being in the cache."""
+    return f"embedded {count(number, 'passage')} ({reused:,} from cache)"
 
 
 def synced(report: "SyncReport") -> None:
@@ -373,9 +373,9 @@ def synced(report: "SyncReport") -> None:
     line(done(report.applied))
     line(embedded(report.embedded, report.reused))
     if report.uncounted:
-        line(f"keyword scores no longer count {count(report.uncounted, 'deleted text')}")
+        line(f"keyword scores no longer count {count(report.uncounted, 'deleted passage')}")
     if report.pruned:
-        line(f"removed {count(report.pruned, 'embedding')} that no text here and no undo has")
+        line(f"removed {count(report.pruned, 'embedding')} that no passage here and no undo has")
     if any(one.code == "missing" and one.tree.is_written for one in report.applied):
         line(f"to restore a missing file: {command('repair --path PATH --write-files')}")
     if not is_clean_now:
@@ -400,7 +400,7 @@ def report(error: FilestoreError, *, as_json: bool) -> int:
 
 
 def exit_code_of(report: "SyncReport") -> int:
-    """The exit code of a sync; says why texts were left without vectors."""
+    """The exit code of a sync; says why passages were left without vectors."""
     left = left_without(report.problem)
     if report.mass_missing:
         return 4
@@ -408,7 +408,7 @@ def exit_code_of(report: "SyncReport") -> int:
 
 
 def left_without(problem: FilestoreError | None) -> int:
-    """Say why texts were left without vectors; returns the exit code."""
+    """Say why passages were left without vectors; returns the exit code."""
     from filestore.embed import ModelMissing, UnknownEmbedder
     from filestore.sidecar.model import ModelChanged
     from filestore.sidecar.models import NotEmbedded
@@ -417,7 +417,7 @@ def left_without(problem: FilestoreError | None) -> int:
         return 0
     say(f"filestore: {problem.message}")
     by = "the store's own model" if isinstance(problem, NotEmbedded) else "keyword"
-    say(f"  texts without vectors are found by {by}; 'filestore sync' tries again")
+    say(f"  passages without vectors are found by {by}; 'filestore sync' tries again")
     _say_remedy(problem)
     # A model that is not here is a finding like any other; one that fails is a failure.
     is_finding = isinstance(problem, ModelMissing | ModelChanged | UnknownEmbedder)
@@ -469,7 +469,7 @@ def require_room() -> None:
 
             raise LimitReachedError(
                 f"this process may take {soft:,} bytes of memory, {least:,} are needed",
-                remedy=f"raise the limit in a new shell: 'ulimit -{option} unlimited'",
+                remedy=f"'ulimit -{option} unlimited' raises the limit, in a new shell",
             )
 
 
@@ -496,9 +496,7 @@ def unexpected(error: Exception, *, as_json: bool) -> int:
         return report(problem, as_json=as_json)
     if isinstance(error, FileNotFoundError):
         # Of what needs no name, only the working folder can be missing.
-        gone = FilestoreError(
-            "the folder that this runs in is gone", remedy="cd to a folder that is there"
-        )
+        gone = FilestoreError("the folder that this runs in is gone: cd to a folder that is there")
         return report(gone, as_json=as_json)
     say(f"filestore: cannot write the answer: {error.strerror or error}")
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -561,7 +559,7 @@ def ask(words: str) -> None:
         RefusedError: No terminal is there to ask on, or the answer is no.
     """
     if not _terminal.can_ask():
-        raise RefusedError(words, remedy="add --yes")
+        raise RefusedError(f"{words}: add --yes")
     say(words)
     go_on()
 
@@ -573,4 +571,4 @@ def go_on(question: str = "go on?", *, refused: str = "nothing was changed") -> 
         RefusedError: The answer is no.
     """
     if _terminal.answer(f"{question} [y/N] ").strip().lower() not in ("y", "yes"):
-        raise RefusedError(refused, remedy="answer y, or add --yes")
+        raise RefusedError(f"{refused}: answer y, or add --yes")

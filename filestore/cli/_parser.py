@@ -125,9 +125,7 @@ def parse(words: Sequence[str]) -> tuple[Run, Any]:
     takes_several = any(one.name == "store" and one.several for one in fields_of(own.options))
     times = [word.partition("=")[0] for word in (*front_words, *before)].count("--store")
     if times > 1 and not takes_several:
-        raise UsageError(
-            f"{command} takes one store, found --store {times} times", remedy="name one"
-        )
+        raise UsageError(f"{command} takes one store, found --store {times} times: name one")
     joined = [word for word, after in pairwise((*before, "")) if _is_of_query(word, after)]
     if joined and command == "search":
         query = [word for word in rest if not word.startswith("-")]
@@ -276,7 +274,7 @@ def _made(kind: type[Kind], given: dict[str, Any], command: str) -> Kind:
             given[name] = [condition(word, field.names[-1]) for word in given[name]]
     for names in groups.values():
         if len(names) > 1:
-            raise UsageError(f"{' and '.join(names)} exclude each other", remedy="choose one")
+            raise UsageError(f"{' and '.join(names)} exclude each other: choose one")
     return kind(**given)
 
 
@@ -294,9 +292,30 @@ def _unexpected(
         asked = shlex.join(words) if is_all_query else "QUERY"
         remedy = f"filestore search {'' if is_all_query else 'OPTIONS '}-- {asked}"
         return UsageError(_not_known(unknown[0], known), remedy=remedy)
+    if of_another := _option_of_another(command, words, unknown, known):
+        return of_another
     takes_names = any(one.typed.argument and not one.typed.joined for one in fields_of(kind))
     named = _name_with_a_dash(command, words, unknown, known) if takes_names else None
     return named or UsageError(_not_known(unknown[0], known), remedy=f"filestore {command} --help")
+
+
+def _option_of_another(
+    command: str, words: Sequence[str], unknown: Sequence[str], known: Sequence[str]
+) -> UsageError | None:
+    """The error about an option that other commands take; None where it is none, or a file."""
+    from filestore.cli._help import records
+
+    name = unknown[0].partition("=")[0]
+    all_options = (names for one in records().values() for names, _ in one["options"])
+    taken = set(re.findall(r"(?<!\S)--?\w[\w-]*", " ".join(all_options)))
+    if name not in taken or did_you_mean(name, known) or os.path.lexists(absolute(unknown[0])):
+        return None
+    message, rest = f"'{command}' has no {name}", [word for word in words if word != name]
+    if name == "--yes" and name not in known and unknown == [name]:
+        return UsageError(
+            f"{message}: it asks nothing", remedy=shlex.join(["filestore", command, *rest])
+        )
+    return UsageError(message, remedy=f"filestore {command} --help")
 
 
 def _lacking(

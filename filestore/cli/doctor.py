@@ -178,7 +178,7 @@ class _Machine:
         if self._recorded not in (None, own):
             wrong = model.ModelChanged(name)
             return "error", f"{wrong.message}: {self._recorded}, expected {own}", wrong.remedy
-        return "ok", f"{name}, {opened.embedder.dimension} numbers a text", ""
+        return "ok", f"{name}, {opened.embedder.dimension} numbers a passage", ""
 
     def extras(self) -> Seen:
         lacking = {one: found for one in errors.PACKAGES if (found := missing_packages(one))}

@@ -65,6 +65,10 @@ def run_add(options: Add) -> int:
     if not options.paths:
         # Of the resources whose source holds the working folder, or lies in it.
         with _context.open_store(options) as store, _progress.progress_bar() as on_progress:
+            if store.places.tree.has_sections:
+                from filestore.sidecar.refusals import useless_error
+
+                raise useless_error("add")
             updated = store.update(around=".", on_progress=on_progress)
         return _tell_update(updated, as_json=options.json)
     if options.plan:
@@ -166,7 +170,7 @@ def _say_partial(report: "AddReport") -> None:
 def _reason(path: str, error: FilestoreError) -> str:
     """Why a document failed, without what only this one has: names, numbers, what was found."""
     names = sorted({path, os.path.basename(path)} - {""}, key=len, reverse=True)
-    text = error.message.partition(", found ")[0]
+    text = error.message.partition(", found ")[0].partition("; ")[0]
     for name in names:
         text = re.sub(rf"(?<!\w)(?:\S*/)?{re.escape(name)}(?!\w)", "…", text)
     text = text.removesuffix(": …").replace(" …: ", ": ")
@@ -417,9 +421,9 @@ class Enrich(CommonOptions, frozen=True, kw_only=True):
     resources: Annotated[list[str], argument("DOCUMENT|FOLDER")] = []
     """only these, or what is below these folders (default: all)"""
     questions: Annotated[int | None, option("N")] = None
-    """make at most N questions for each text, offline keys; alone: no summaries (default: 3)"""
+    """make at most N questions for each passage, offline keys; alone: no summaries (default: 3)"""
     summaries: bool = False
-    """summarise texts that belong together; alone: no questions"""
+    """summarise passages that belong together; alone: no questions"""
     across: bool = False
     """also summarise what the documents have on top: one tree over the store"""
     refresh: bool = False
@@ -438,7 +442,7 @@ def run_enrich(options: Enrich) -> int:
     """Make questions and summaries, and keep them as files that can be read, corrected and merged.
 
     Offline there are keys in place of questions, a heading path and rare terms, and a summary is
-    the first sentences of its texts; questions take a chat service.
+    the first sentences of its passages; questions take a chat service.
 
     Example: filestore enrich handbook --questions 3 --summaries
     """
@@ -463,8 +467,8 @@ def run_enrich(options: Enrich) -> int:
             if plan.planned and not options.yes:
                 if options.json or not _terminal.can_ask():
                     raise RefusedError(
-                        f"{plan.planned:,} requests to {plan.generator}: no terminal to ask at",
-                        remedy="look with --plan, then add --yes",
+                        f"{plan.planned:,} requests to {plan.generator}: no terminal to ask at"
+                        "; look with --plan, then add --yes",
                     )
                 _plan_words(plan, _output.say)
                 _output.go_on("make them?", refused="nothing was made")
@@ -490,7 +494,7 @@ def _plan_words(plan: "EnrichPlan", line: Any) -> None:
     if not (plan.questions or plan.summaries or plan.removed):
         line(NOTHING)
     line(f"generator {_output.one_line(plan.generator)}")
-    line(f"{plan.lines} for {_output.count(plan.questions, 'text')}")
+    line(f"{plan.lines} for {_output.count(plan.questions, 'passage')}")
     line(_output.count(plan.summaries, "summary", "summaries"))
     if plan.removed:
         line(f"{_output.count(plan.removed, 'summary', 'summaries')} to be removed")

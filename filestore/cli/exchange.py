@@ -4,6 +4,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated
 
 from msgspec.structs import replace
@@ -52,8 +53,8 @@ class Limited(CommonOptions, frozen=True, kw_only=True):
             name, _, number = word.partition("=")
             if name not in LIMITED or not re.fullmatch(r"0*[1-9][0-9]{0,17}", number):
                 raise UsageError(
-                    f"{OPTION} {word!r}: expected a number after {'=, '.join(LIMITED)}=",
-                    remedy=f"{OPTION} rows=1000000",
+                    f"{OPTION} {word!r}: expected a number after {'=, '.join(LIMITED)}="
+                    f"; write {OPTION} rows=1000000",
                 )
             found[name] = int(number)
         return Limits(**found)
@@ -86,7 +87,7 @@ def run_export(options: Export) -> int:
             on_progress=on_progress,
         )
     if not _context.printed_json(options, done):
-        chunks = _output.count(done.chunks, "chunk")
+        chunks = _output.count(done.chunks, "passage")
         resources = _output.count(done.resources, "document")
         for path in done.files:
             _output.line(f"wrote {shown_path(path)}")
@@ -113,7 +114,7 @@ class Import(Limited, frozen=True, kw_only=True):
     unchecked: bool = False
     """take the vectors although the model that could check them is not here"""
     embed: bool = True
-    """embed texts that come without a vector"""
+    """embed passages that come without a vector"""
     plan: bool = False
     """say what would be written, only"""
 
@@ -135,35 +136,8 @@ def run_import(options: Import) -> int:
             on_progress=on_progress,
         )
     if not _context.printed_json(options, done):
-        for status in ("added", "replaced", "unchanged", "refused"):
-            found = done.of_status(status)
-            if not found:
-                continue
-            would = "would be " if done.planned and status in ("added", "replaced") else ""
-            files = sum(one.files for one in found)
-            counted = f", {_output.count(files, 'file')}" if files else ""
-            _output.line(f"{would}{status}: {_output.count(len(found), 'document')}{counted}")
-            for one in _output.first(found, _SHOWN, rest="") if status != "unchanged" else ():
-                reason = f": {one.reason}" if one.reason else ""
-                _output.line(_output.one_line(f"    {one.resource or '.'}{reason}"))
-        if not done.resources:
-            _output.line("nothing to import was found")
-        if done.planned:
-            limits = done.limits
-            _output.line(
-                f"it has {_output.count(done.rows, 'row')} (at most {limits.rows:,}),"
-                f" {_output.count(done.size_bytes, 'byte')} ({limits.bytes:,});"
-                f" {_output.count(done.files, 'file')} would be written ({limits.files:,})"
-            )
-        if done.renamed:
-            renamed = _output.count(done.renamed, "chunk file")
-            _output.line(f"{renamed} with another name than there: those cannot be used here")
-        if done.of_status("refused"):
-            undo = _output.command("undo")
-            _output.line(f"--replace replaces what differs; '{undo}' restores it")
-        _vectors(done)
-        if done.undo:
-            _output.line(f"undo: {_output.command(f'undo {done.undo}')}")
+        with _output.paged() if options.plan else nullcontext():
+            _print_imported(done)
     _output.left_out(done.left_out, done.more_left_out)
     refused = len(done.of_status("refused"))
     if not done.resources:
@@ -173,13 +147,45 @@ def run_import(options: Import) -> int:
     return EXIT_PARTIAL if refused or done.left_out else 0
 
 
+def _print_imported(done: "Imported") -> None:
+    for status in ("added", "replaced", "unchanged", "refused"):
+        found = done.of_status(status)
+        if not found:
+            continue
+        would = "would be " if done.planned and status in ("added", "replaced") else ""
+        files = sum(one.files for one in found)
+        counted = f", {_output.count(files, 'file')}" if files else ""
+        _output.line(f"{would}{status}: {_output.count(len(found), 'document')}{counted}")
+        for one in _output.first(found, _SHOWN, rest="") if status != "unchanged" else ():
+            reason = f": {one.reason}" if one.reason else ""
+            _output.line(_output.one_line(f"    {one.resource or '.'}{reason}"))
+    if not done.resources:
+        _output.line("nothing to import was found")
+    if done.planned:
+        limits = done.limits
+        _output.line(
+            f"it has {_output.count(done.rows, 'row')} (at most {limits.rows:,}),"
+            f" {_output.count(done.size_bytes, 'byte')} ({limits.bytes:,});"
+            f" {_output.count(done.files, 'file')} would be written ({limits.files:,})"
+        )
+    if done.renamed:
+        renamed = _output.count(done.renamed, "chunk file")
+        _output.line(f"{renamed} with another name than there: those cannot be used here")
+    if done.of_status("refused"):
+        undo = _output.command("undo")
+        _output.line(f"--replace replaces what differs; '{undo}' restores it")
+    _vectors(done)
+    if done.undo:
+        _output.line(f"undo: {_output.command(f'undo {done.undo}')}")
+
+
 def _vectors(done: "Imported") -> None:
     if done.no_vectors:
         why = _output.one_line(done.no_vectors)
         were = "would not be" if done.planned else "were not"
         _output.line(f"vectors that came along {were} taken: {why}")
     if done.vectors:
-        checked = f"; {_output.count(done.compared, 'text')} embedded again: the same"
+        checked = f"; {_output.count(done.compared, 'passage')} embedded again: the same"
         _output.line(
             f"took {_output.count(done.vectors, 'vector')}{checked if done.compared else ''}"
         )
@@ -255,8 +261,8 @@ def run_reconstruct(options: Reconstruct) -> int:
     if options.origin is not None:
         if options.force:
             raise UsageError(
-                "--force does not go with --from, which replaces files of its own names",
-                remedy="leave it out",
+                "--force does not go with --from, which replaces files of its own names"
+                ": leave it out",
             )
         return _rebuild(options, options.origin)
     if options.limit:
@@ -376,18 +382,18 @@ def _documents(options: Reconstruct, origin: str, left_out: "LeftOut") -> "Itera
             remedy="filestore reconstruct --help",
         )
     if options.endpoint:
-        raise UsageError("--endpoint goes with --from openai", remedy="leave it out")
+        raise UsageError("--endpoint goes with --from openai: leave it out")
     if not options.names:
         raise UsageError(
-            f"--from {kind} wants the {'folder' if kind == 'folder' else 'file'} to read",
-            remedy=f"filestore reconstruct SOURCE --from {kind}",
+            f"--from {kind} wants the {'folder' if kind == 'folder' else 'file'} to read"
+            f": write `filestore reconstruct SOURCE --from {kind}`",
         )
     read = readers[kind]
     return (document for name in options.names for document in read(name, left_out, counter))
 
 
 class ExportPack(CommonOptions, frozen=True, kw_only=True):
-    """Write the vectors of the store's texts into a pack.
+    """Write the vectors of the store's passages into a pack.
 
     Example: filestore embeddings export vectors.pack
     """
@@ -395,7 +401,7 @@ class ExportPack(CommonOptions, frozen=True, kw_only=True):
     pack: Annotated[str, argument("PACK")]
     """the file; an earlier pack is replaced"""
     all: bool = False
-    """all that was ever embedded, by any model, also texts that are gone"""
+    """all that was ever embedded, by any model, also passages that are gone"""
 
 
 class ImportPack(Limited, frozen=True, kw_only=True):
@@ -421,7 +427,7 @@ class ShowPack(CommonOptions, frozen=True, kw_only=True):
 
 
 class PruneEmbeddings(CommonOptions, frozen=True, kw_only=True):
-    """Remove the vectors that no text here, no undo and no searched commit has.
+    """Remove the vectors that no passage here, no undo and no searched commit has.
 
     Example: filestore embeddings prune --plan
     """
@@ -442,8 +448,8 @@ def embeddings_export(options: ExportPack) -> int:
         _print_models(done.models)
     if done.lacking:
         _output.say(
-            f"{_output.count(done.lacking, 'text')} without a sound vector: run 'filestore sync',"
-            " then export again"
+            f"{_output.count(done.lacking, 'passage')} without a sound vector: run 'filestore"
+            " sync', then export again"
         )
     return 1 if done.lacking else 0
 
@@ -460,7 +466,9 @@ def embeddings_import(options: ImportPack) -> int:
         if done.unchecked:
             _output.say(f"not checked: {_output.one_line(done.unchecked)}")
         if done.compared:
-            _output.line(f"{_output.count(done.compared, 'text')} embedded again: the same vectors")
+            _output.line(
+                f"{_output.count(done.compared, 'passage')} embedded again: the same vectors"
+            )
         _output.line(f"took {_output.count(done.added, 'vector')} ({done.known:,} were here)")
         if done.left_out:
             _output.line("left out, of other models:")
@@ -499,7 +507,7 @@ def embeddings_prune(options: PruneEmbeddings) -> int:
 
 def _unneeded(found: "Pruning") -> str:
     number = _output.count(found.embeddings, "embedding")
-    return f"{number} that no text here, no undo and no view has ({found.size_bytes:,} bytes)"
+    return f"{number} that no passage here, no undo and no view has ({found.size_bytes:,} bytes)"
 
 
 def _print_models(models: "Iterable[PackedModel]") -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from filestore.browse.links import Link
     from filestore.browse.overview import OverviewNode
     from filestore.browse.shown import Shown
+    from filestore.store import Store
 
 
 class Ls(requests.Ls, frozen=True, kw_only=True):
@@ -27,10 +28,15 @@ class Ls(requests.Ls, frozen=True, kw_only=True):
     """the N documents that changed last, newest first"""
 
 
+def _passage(store: "Store") -> str:
+    """What a person calls a piece of a document: a chunk where it is a file of its own."""
+    return "passage" if store.places.tree.has_sections else "chunk"
+
+
 def run_ls(options: Ls) -> int:
     """List the documents of the store, or the chunks of one in reading order.
 
-    In place: the folders with counts and the documents, those of a folder, or the sections of a
+    In place: the folders with counts and the documents, those of a folder, or the passages of a
     document with their lines. A glob, such as 'notes/*plan*', lists the documents that match.
 
     Example: filestore ls handbook
@@ -38,7 +44,7 @@ def run_ls(options: Ls) -> int:
     from filestore.browse.file import Resources
 
     with _context.open_store(options) as store:
-        part = "section" if store.places.tree.has_sections else "chunk"
+        passage = _passage(store)
         first = "sync" if store.places.tree.has_sections else "add PATH…"
         if options.recent:
             return _ls_contents(options, store.contents(options.resource, recent=options.recent))
@@ -63,7 +69,7 @@ def run_ls(options: Ls) -> int:
         if around is None or item["resource"] in direct:
             name = shown_path(item["resource"]) or "(no document)"
             source = f"  from {shown_path(item['source'])}" if item["source"] else ""
-            _output.line(f"{name}  {_output.count(item['chunks'], part)}{source}")
+            _output.line(f"{name}  {_output.count(item['chunks'], passage)}{source}")
     if around is not None and around.documents > _MANY:
         _print_listed("newest", around.newest)
         _print_listed("most linked", around.linked)
@@ -123,7 +129,7 @@ class Show(requests.Show, frozen=True, kw_only=True):
     """What the command takes."""
 
     record: Annotated[bool, option(local=True)] = False
-    """also print what the store knows of the file: frontmatter, tags, sections, links, vectors"""
+    """also print what the store knows of the file: frontmatter, tags, passages, links, vectors"""
 
 
 def run_show(options: Show) -> int:
@@ -185,10 +191,11 @@ def run_about(options: requests.About) -> int:
     """
     with _context.open_store(options) as store:
         found = options.answer(store)
+        passage = _passage(store)
     is_anything = any((found.nodes, found.documents, found.outline, found.folders))
     if not _context.printed_json(options, found):
         if found.about != "query":
-            counts = [_output.count(found.chunks, "chunk")]
+            counts = [_output.count(found.chunks, passage)]
             if found.about in ("store", "folder"):
                 counts.insert(0, _output.count(found.resources, "document"))
             if found.summaries:
@@ -211,7 +218,7 @@ def run_about(options: requests.About) -> int:
             for one in found.documents:
                 title = f"  {_output.one_line(one.title)}" if one.title else ""
                 name = shown_path(one.resource) or "(no document)"
-                _output.line(f"{name}{title}  {_output.count(one.chunks, 'part')}")
+                _output.line(f"{name}{title}  {_output.count(one.chunks, passage)}")
         if found.left and found.about in ("store", "folder"):
             all_of_it = _output.command("ls")
             _output.line(f"… {found.left:,} more: '{all_of_it}' lists all", style="2")
@@ -227,7 +234,7 @@ def run_about(options: requests.About) -> int:
 def _nodes(nodes: "Iterable[OverviewNode]", depth: int) -> None:
     for node in nodes:
         state = "" if node.freshness == "fresh" else f"  [{node.freshness}]"
-        children = f"  ({_output.count(node.children, 'part')})" if node.children else ""
+        children = f"  ({_output.count(node.children, 'passage')})" if node.children else ""
         _output.line(f"{_INDENT * depth}{_output.one_line(node.title)}{state}{children}", style="1")
         if node.text:
             _output.line(f"{_INDENT * (depth + 1)}{_output.one_line(node.text)}")
@@ -286,7 +293,7 @@ def run_status(options: requests.Status) -> int:
         for words in status.not_checked:
             _output.say(f"not looked at: {words}")
         if status.deleted_texts:
-            texts = _output.count(status.deleted_texts, "deleted text")
+            texts = _output.count(status.deleted_texts, "deleted passage")
             _output.note(f"keyword scores still count {texts}: run 'filestore sync --full'")
         _output.next_command(status.findings, store.places)
     return 0 if status.clean else 1
@@ -298,7 +305,7 @@ _SIMILAR_LINES: Final = 2
 def run_similar(options: requests.Similar) -> int:
     """The files most similar to a chunk file, to an original, or to the chunk that holds its line.
 
-    In place: to a document, or to the section of it that holds a line.
+    In place: to a document, or to the passage of it that holds a line.
 
     By the vectors that are stored, so no model is needed; every file is checked on disk.
 
@@ -341,8 +348,8 @@ class Duplicates(requests.ReadingOptions, frozen=True, kw_only=True):
 def run_duplicates(options: Duplicates) -> int:
     """Files with the same text, or nearly, in groups, each file with its diff to the first.
 
-    Near are texts whose vectors have a cosine of --above or more; what is near to any file of a
-    group belongs to it. In place the texts are the sections of documents. Short texts are near to
+    Near are passages whose vectors have a cosine of --above or more; what is near to any file of a
+    group belongs to it. In a chunk store the passages are chunk files. Short ones are near to
     many others, and so are headers, footers and forms.
 
     Example: filestore duplicates --above 0.98

@@ -109,7 +109,7 @@ def _hook(options: Git) -> int:
 
     name = options.arguments[0] if options.arguments else ""
     if name not in HOOKS:
-        raise UsageError(f"no hook {name!r}", remedy=f"one of {', '.join(HOOKS)}")
+        raise UsageError(f"no hook {name!r}: one of {', '.join(HOOKS)}")
     # A hook speaks to a person; stdout belongs to the reader of git's output.
     sys.stdout.flush()
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())

@@ -22,6 +22,7 @@ from filestore.core.errors import (
     UsageError,
     install_line,
     missing_packages,
+    way_out,
 )
 from filestore.core.safe_text import listed, shown_path
 from filestore.core.schema import JsonObject
@@ -35,7 +36,6 @@ _SHOWN = 3
 """Results of each model named for a query."""
 _SERVICE: Final = "openai:MODEL"
 _WIDTH: Final = 100
-_COMMAND: Final = re.compile("`((?:pip|filestore) [^`]+)`")
 
 
 class Embedder(JsonObject, Struct, frozen=True):
@@ -96,7 +96,7 @@ class ListModels(CommonOptions, frozen=True, kw_only=True):
 
 
 class SetModel(CommonOptions, frozen=True, kw_only=True):
-    """Change the store's embedder and embed its texts again.
+    """Change the store's embedder and embed its passages again.
 
     Example: filestore embedder set minilm --yes
     """
@@ -211,13 +211,14 @@ embedder_list = run_embedder
 
 def _listed_why(model: Embedder) -> None:
     """Print why a model cannot be used, or, where that names a command, only the command."""
-    commands = _COMMAND.findall(model.why)
+    ends = [found.end() for found in re.finditer("; ", model.why)]
+    commands = [command for end in ends if (command := way_out(model.why[end:])[0])]
     for line in commands[:1] or wrap(model.why, _WIDTH - 4):
         _output.line(f"    {line}")
 
 
 def _usable(name: str, problem: FilestoreError | None) -> Embedder:
-    why = f"{problem.message}; {problem.remedy}" if problem else ""
+    why = "; ".join(filter(None, (problem.message, problem.remedy))) if problem else ""
     return Embedder(name, not why, why)
 
 
@@ -226,7 +227,7 @@ def embedder_set(options: SetModel) -> int:
     with _context.open_store(options) as store, _progress.progress_bar() as on_progress:
         change = store.plan_model(options.embedder, chosen, beside=options.beside)
         if change.texts and not options.yes:
-            texts = _output.count(change.texts, "text")
+            texts = _output.count(change.texts, "passage")
             cached = f"({change.known:,} from cache)"
             _output.ask(f"{change.choice.name} has to embed {texts} {cached}")
         report = store.change_model(change, on_progress=on_progress)
@@ -248,7 +249,7 @@ def embedder_drop(options: DropModel) -> int:
         planned = store.plan_drop()
         number = _output.count(planned.embeddings, "embedding")
         if not options.yes:
-            again = _output.count(planned.texts, "text")
+            again = _output.count(planned.texts, "passage")
             _output.ask(
                 f"{planned.embedder} and its {number} are deleted; to have it again costs {again}"
             )
@@ -283,8 +284,7 @@ def embedder_use(options: UseFolder) -> int:
     if options.name.lower() in known_embedders():
         raise UsageError(
             f"{options.name} is a kind of embedder, and no name for a folder",
-            remedy="take another one: filestore embedder use my-model"
-            f" {shlex.quote(options.folder)}",
+            remedy=f"filestore embedder use my-model {shlex.quote(options.folder)}",
         )
     folder = absolute(options.folder)
     # A folder without a model is refused now, not when it is needed.
@@ -443,7 +443,7 @@ def backend_set(options: SetBackend) -> int:
         if not options.yes:
             would = change.would
             vectors = _output.count(would.written, "vector")
-            there = f"{vectors} ({would.kept:,} are there); 0 texts are embedded"
+            there = f"{vectors} ({would.kept:,} are there); 0 passages are embedded"
             gone = f"; {_output.count(would.deleted, 'vector')} there go" if would.deleted else ""
             _output.ask(f"{change.address} gets {there}{gone}")
         sent = store.change_backend(change)

@@ -135,7 +135,7 @@ class Compare(CommonOptions, frozen=True, kw_only=True):
     min_overlap: Annotated[float | None, option("O")] = None
     """1 if less of the answers is the same, 0 to 1; needs no known answers"""
     embed: bool = False
-    """embed the texts of both that never were"""
+    """embed the passages of both that never were"""
 
 
 def run_compare(options: Compare) -> int:
@@ -231,7 +231,7 @@ class Log(CommonOptions, frozen=True, kw_only=True):
     mode: Mode = "hybrid"
     """what ranks the results"""
     embed: bool = False
-    """embed the texts of each commit that never were"""
+    """embed the passages of each commit that never were"""
 
 
 def run_log(options: Log) -> int:

@@ -125,7 +125,7 @@ def run_search(options: Search) -> int:
     if options.embed and options.at is None:
         raise UsageError("--embed is for --at", remedy="filestore sync")
     if options.beside and options.at is not None:
-        raise UsageError("--at answers by the model of that commit", remedy="leave --beside out")
+        raise UsageError("--at answers by the model of that commit: leave --beside out")
     if options.rerank is None:
         _context.calculate_in_one_thread()
     # A folder is relative to where the user is, which only the command knows.
@@ -188,21 +188,21 @@ def _template(options: Search) -> Template | None:
     }
     given = [name for name, is_given in wanted.items() if is_given]
     if len(given) > 1:
-        raise UsageError(f"{' and '.join(given)} exclude each other", remedy="choose one")
+        raise UsageError(f"{' and '.join(given)} exclude each other: choose one")
     if options.format == "":
-        raise UsageError("--format is empty", remedy="--format '{document}:{line}: {excerpt}'")
+        raise UsageError("--format is empty: write --format '{document}:{line}: {excerpt}'")
     if options.documents:
         template = parse_template(_DOCUMENTS)
     elif options.format is not None:
         template = parse_template(_PRESETS.get(options.format, options.format))
     elif options.nul:
-        raise UsageError("-0 ends the records of -l or --format", remedy="add one of them")
+        raise UsageError("-0 ends the records of -l or --format: add one of them")
     else:
         return None
     if options.context and not any(field in ("before", "after") for _, field in template):
         raise UsageError(
-            "the lines of --context have no place in these records",
-            remedy="--format '{before} {excerpt} {after}'",
+            "the lines of --context have no place in these records"
+            ": add --format '{before} {excerpt} {after}'",
         )
     return template
 
@@ -223,11 +223,14 @@ def parse_template(text: str) -> Template:
         elif match[1] in FIELDS:
             parts.append(("", match[1]))
         else:
-            raise UsageError(
-                f"unknown field {match[1]!r} in --format {text!r}"
+            what = (
+                f"unknown field {match[1]!r}"
                 if match[1] is not None
-                else f"a {match[0]} that belongs to no field in --format {text!r}",
-                remedy=f"fields are {', '.join(FIELDS)}; {{{{ and }}}} are braces",
+                else f"a {match[0]} that belongs to no field"
+            )
+            raise UsageError(
+                f"{what} in --format {text!r}; fields are {', '.join(FIELDS)};"
+                " {{ and }} are braces"
             )
     return [*parts, (text[position:], "")]
 

@@ -422,7 +422,7 @@ def run_open(options: Open) -> int:
 
     hit = sys.stdin.readline(_MOST_READ) if options.hit == "-" else options.hit
     if not hit.strip():
-        raise UsageError("nothing to open was named", remedy="filestore open PATH:LINE")
+        raise UsageError("nothing to open was named: write `filestore open PATH:LINE`")
     with _context.open_store(options) as store:
         root = os.path.realpath(store.root)
         place = store.locate(hit, chunk=options.chunk)
@@ -444,7 +444,7 @@ def run_open(options: Open) -> int:
         done = run_program(command, stdin=terminal)
     except OSError as error:
         raise NotOpenedError(
-            f"{command[0]} cannot be run: {error.strerror or error}", remedy="set $EDITOR"
+            f"{command[0]} cannot be run: {error.strerror or error}; set $EDITOR"
         ) from error
     finally:
         if terminal is not None:
@@ -512,7 +512,7 @@ def run_tui(options: Tui) -> int:
     if options.json:
         raise UsageError(
             "the inspector prints no JSON",
-            remedy="use 'filestore ls', 'show', 'status', 'verify' and 'search', which take --json",
+            remedy="'filestore status --json' does; ls, show, verify and search, too",
         )
     # Textual reads the first and draws on the third; who redirects the second wants no screen.
     streams = {
@@ -524,12 +524,12 @@ def run_tui(options: Tui) -> int:
         if not stream.isatty():
             raise UsageError(
                 f"the inspector needs a terminal, and {name} is none",
-                remedy="use 'filestore ls', 'show', 'status' and 'search', which take --json",
+                remedy="'filestore status' needs none; nor do ls, show and search",
             )
     if os.environ.get("TERM", "") in DUMB:
         raise UsageError(
             "the inspector needs a terminal that moves its cursor, and TERM names none",
-            remedy="set TERM to what the terminal is, or use 'filestore ls', 'show' and 'search'",
+            remedy="'filestore status' prints the findings; or set TERM to what the terminal is",
         )
     os.getcwd()  # fails where it is gone, with a sentence of its own
     import tui

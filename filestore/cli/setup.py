@@ -86,8 +86,8 @@ class PlannedStore(JsonObject, Struct, frozen=True, kw_only=True):
 def run_init(options: Init) -> int:
     """Create a store: of chunk files in a new folder, or of the documents of a folder, in place.
 
-    One in place is indexed at once: there is nothing to add. Only where that would send every text
-    to a service it waits for a command of its own. On a terminal, without a DIR or a layout, it
+    One in place is indexed at once: there is nothing to add. Only where that would send them to a
+    service it waits for a command of its own. On a terminal, without a DIR or a layout, it
     looks at the folder and asks.
 
     Examples:
@@ -167,11 +167,11 @@ def _layout_of(options: Init) -> str | None:
         UsageError: They say two things.
     """
     if options.in_place and options.chunks:
-        raise UsageError("--in-place and --chunks exclude each other", remedy="choose one")
+        raise UsageError("--in-place and --chunks exclude each other: choose one")
     if options.in_place and options.layout not in (None, "in-place"):
         raise UsageError(
-            f"--in-place is a layout itself, and --layout says {options.layout}",
-            remedy="leave one of them out",
+            f"--in-place is a layout itself, and --layout says {options.layout}"
+            ": leave one of them out",
         )
     named = "in-place" if options.in_place else options.layout
     return named or ("tree" if options.chunks else None)
@@ -206,7 +206,7 @@ def _chosen(*, asks: bool) -> tuple[FolderLook | None, str]:
     answer = _terminal.answer("which? [1] ")
     chosen = {"": "in-place", "1": "in-place", "2": "tree", "3": "example"}.get(answer.strip())
     if not answer or chosen is None:
-        raise RefusedError("nothing was made", remedy="answer 1, 2 or 3")
+        raise RefusedError("nothing was made: answer 1, 2 or 3")
     return seen, chosen
 
 
@@ -223,13 +223,14 @@ def _refuse_much(folder: str, documents: int) -> None:
         what = f"a folder of more than {_MANY:,} documents"
     else:
         return
-    raise RefusedError(f"{shown_path(folder)} is {what}", remedy="to index it all the same: --yes")
+    raise RefusedError(f"{shown_path(folder)} is {what}: to index it all the same: --yes")
 
 
 def _print_plan(folder: str, layout: str, seen: FolderLook, options: Init) -> int:
-    from filestore.sidecar.create import check_place
+    from filestore.sidecar.create import check_place, check_writable
 
     check_place(absolute(folder))
+    check_writable(absolute(folder))
     planned = PlannedStore(
         root=absolute(folder),
         layout=layout,
@@ -241,8 +242,9 @@ def _print_plan(folder: str, layout: str, seen: FolderLook, options: Init) -> in
     if options.json:
         _output.write_json(planned.to_dict())
         return 0
-    _output.line(f"would create a store in {planned.root}, layout {layout}")
-    _output.line(seen.words())
+    with _output.paged():
+        _output.line(f"would create a store in {planned.root}, layout {layout}")
+        _output.line(seen.words())
     return 0
 
 
@@ -368,11 +370,11 @@ def _words(root: str, reaches: "Reaches", options: Trust) -> None:
 
 def _print_reach(root: str, reaches: "Reaches", line: Callable[[str], None]) -> None:
     for service in reaches.services:
-        line(f"the texts of {root} may be sent to {service}")
+        line(f"the passages of {root} may be sent to {service}")
     if reaches.generator is not None:
-        line(f"questions and summaries of the texts of {root} may be made by {reaches.generator}")
+        line(f"questions and summaries of {root} may be made by {reaches.generator}")
     if reaches.backend is not None:
-        line(f"texts and vectors of {root} may be kept in {reaches.backend}")
+        line(f"passages and vectors of {root} may be kept in {reaches.backend}")
     if reaches.prompts is not None:
         line("the model that makes them may be instructed by, as they are now:")
         for path in reaches.prompts.files:

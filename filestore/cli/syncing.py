@@ -356,9 +356,9 @@ def _price(plan: "Plan") -> str:
         if plan.model
         else "without a model, these are not embedded:"
     )
-    words = f"{who} {_output.count(plan.texts, 'text')} ({plan.known:,} from cache)"
+    words = f"{who} {_output.count(plan.texts, 'passage')} ({plan.known:,} from cache)"
     if unknown and not (plan.texts or plan.known):
-        return f"{who} re-ingested documents; how many texts is known only then"
+        return f"{who} re-ingested documents; how many passages is known only then"
     return f"{words}, and re-ingested documents" if unknown else words
 
 
@@ -372,7 +372,7 @@ def _ask(options: Repair, plan: "Plan") -> None:
     sys.stdout.flush()
     if not can_ask:
         steps = _output.count(len(plan.doable), "step")
-        raise RefusedError(f"{steps} to apply, and no terminal to ask on", remedy="add --yes")
+        raise RefusedError(f"{steps} to apply, and no terminal to ask on: add --yes")
     _output.go_on()
 
 

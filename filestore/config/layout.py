@@ -217,22 +217,24 @@ def find_root(start: str, explicit: str | None = None) -> str:
             place = shlex.quote(folder)
             raise NoStoreError(
                 f"{folder} has an index and no {SETTINGS}: no store without it",
-                remedy=f"where git has it, 'git -C {place} checkout BRANCH -- {SETTINGS}', else"
-                f" 'filestore init --in-place {place}'; what is indexed is not embedded again",
+                remedy=f"'filestore init --in-place {place}' makes it anew; or 'git -C {place}"
+                f" checkout BRANCH -- {SETTINGS}' where git has it",
             )
     where = f"in {start} or above"
     if explicit is not None:
         reason = why_no_folder(explicit)
         where = f"in {explicit}{reason and f': it {reason}'}"
-        named = "make one with 'filestore init', or name another"
+        named = "'filestore init' makes one; --store names another"
         if not reason and _has_documents(explicit):
             init = shlex.quote(explicit)
             named = f"'filestore init --in-place {init}' indexes the documents in it"
         raise NoStoreError(f"no store {where}", remedy=named)
-    init = "'filestore init' makes a store here"
+    command, does = "filestore init", "makes a store here"
     if _has_documents(start):
-        init = "'filestore init --in-place' indexes the documents here"
-    raise NoStoreError(f"no store {where}", remedy=f"{init}; --store names one that is elsewhere")
+        command, does = "filestore init --in-place", "indexes the documents here"
+    raise NoStoreError(
+        f"no store {where}", remedy=f"'{command}' {does}; --store names one that is elsewhere"
+    )
 
 
 def _has_documents(folder: str) -> bool:
@@ -256,9 +258,7 @@ def require_named(path: str) -> None:
         UsageError: The text is empty.
     """
     if not path:
-        raise UsageError(
-            "an empty text names no store", remedy="name its folder; '.' is the working folder"
-        )
+        raise UsageError("an empty text names no store: name its folder; '.' is the working folder")
 
 
 def why_no_folder(path: str) -> str:
@@ -276,8 +276,8 @@ def _is_store(root: str, *, named: bool) -> bool:
         if not named:
             return False
         raise UnreadableStoreError(
-            f"cannot look into {root}: {error.strerror}",
-            remedy=f"make {root} readable, or run it as its owner",
+            f"cannot look into {root}: {error.strerror}"
+            f"; make {root} readable, or run it as its owner",
         ) from error
     except (OSError, ValueError):
         return False
@@ -306,7 +306,7 @@ def example_folder() -> str:
     folder = os.path.join(os.path.dirname(package), EXAMPLE_FOLDER)
     if os.path.isfile(os.path.join(folder, SETTINGS)):
         return folder
-    raise FilestoreError("the example store was not installed", remedy="install filestore again")
+    raise FilestoreError("the example store was not installed: install filestore again")
 
 
 def copy_example(target: str) -> None:
@@ -319,12 +319,12 @@ def copy_example(target: str) -> None:
     import shutil
 
     if os.path.lexists(target):
-        raise RefusedError(f"{target} already exists", remedy="run it in another directory")
+        raise RefusedError(f"{target} already exists: run it in another directory")
     derived = shutil.ignore_patterns(SIDECAR, ".undo", "__pycache__")
     try:
         shutil.copytree(example_folder(), target, ignore=derived)
     except (OSError, shutil.Error) as error:
         raise FilestoreError(
-            f"the example cannot be copied to {target}: {error}",
-            remedy="go to a folder that can be written, and where there is room",
+            f"the example cannot be copied to {target}: {error}"
+            "; go to a folder that can be written, and where there is room",
         ) from error

@@ -356,7 +356,7 @@ def read(path: str) -> bytes:
     except OSError as error:
         disk.pass_limits(error)
         raise SettingsError(
-            f"{path} cannot be read: {error.strerror or error}", remedy=f"make {path} readable"
+            f"{path} cannot be read: {error.strerror or error}; make {path} readable"
         ) from error
 
 
@@ -429,7 +429,7 @@ def _naming(name: str) -> Iterator[None]:
     except UnfitError as error:
         wanted, comma, found = error.message.partition(", found ")
         words = wanted.replace(" an object", " a table") + comma + found  # as TOML calls it
-        raise SettingsError(f"{name}: {words}", remedy=f"fix it in {name}") from error
+        raise SettingsError(f"{name}: {words}; fix it in {name}") from error
 
 
 def _table(data: bytes, name: str, remedy: str) -> dict[str, Any]:
@@ -484,8 +484,7 @@ def _backend(file: _File, name: str) -> Backend:
             expected = "a text, a whole number, true or false, or a list of texts"
             # The value is not named: it may hold a password.
             raise SettingsError(
-                f"{name}: backend_config.{_clipped(key)} must be {expected}",
-                remedy=f"fix it in {name}",
+                f"{name}: backend_config.{_clipped(key)} must be {expected}; fix it in {name}",
             ) from None
     return Backend(kind=file.backend, options=options)
 
@@ -502,7 +501,7 @@ def check_layout(layout: str) -> LayoutName:
     """
     if name := next((one for one in LAYOUTS if one == layout), None):
         return name
-    raise UsageError(f"no layout {layout!r}", remedy=f"use one of {', '.join(LAYOUTS)}")
+    raise UsageError(f"no layout {layout!r}: use one of {', '.join(LAYOUTS)}")
 
 
 def sidecar_folder(root: str, configuration: str, tree: Tree = CHUNKS) -> str:

@@ -353,9 +353,7 @@ def _read(path: str) -> _File:
         pass
     except (OSError, ValueError) as error:
         disk.pass_limits(error)
-        raise MachineError(
-            f"{path} cannot be used: {error}", remedy=f"fix or remove {path}"
-        ) from error
+        raise MachineError(f"{path} cannot be used: {error}; fix or remove {path}") from error
     known = _File(models={}, trusted={}, originals={}, closed={}, programs={}, tokens={})
     return known | found
 

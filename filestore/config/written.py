@@ -93,7 +93,6 @@ def _edited(data: bytes, changes: Mapping[str, Any]) -> bytes:
         kept = False
     if not kept:
         raise SettingsError(
-            f"{SETTINGS} cannot be edited in place",
-            remedy="write each table once, with one line a key",
+            f"{SETTINGS} cannot be edited in place: write each table once, with one line a key",
         )
     return text.encode()

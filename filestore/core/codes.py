@@ -327,7 +327,7 @@ CODES: Final[dict[str, Code]] = {
         "W",
         "file",
         "fix the link; if the file moved: 'filestore repair --write-files'",
-        repair_of_documents="fix the link, then 'filestore sync'; if the file moved:"
+        repair_of_documents="fix the link, then 'filestore sync'; moved:"
         " 'filestore repair --level full --write-files'",
         step="relink",
         remark=True,
@@ -513,7 +513,7 @@ CODES: Final[dict[str, Code]] = {
         "W",
         "source",
         "'filestore repair --only chunker-changed --write-files' re-chunks it",
-        repair_of_documents="text is split by other settings now; run 'filestore sync'",
+        repair_of_documents="'filestore sync' splits it by the settings of now",
         safe_for_documents=True,
         step="reingest",
         only_named=True,
@@ -530,7 +530,7 @@ CODES: Final[dict[str, Code]] = {
         "I",
         "process",
         "finish git's operation: files are not changed until it ends",
-        repair_of_documents="finish git's operation, then 'filestore sync'",
+        repair_of_documents="'git status' shows it; finish it, then 'filestore sync'",
         of_git=True,
     ),
     "locked": Code("I", "process", "another command is writing: wait until it ends", passing=True),

@@ -63,12 +63,12 @@ class RefusedError(FilestoreError):
 def unreadable(error: OSError) -> FilestoreError:
     """The error of a store that the machine refuses to read, without where on it."""
     return FilestoreError(
-        f"the store cannot be read: {error.strerror or type(error).__name__}",
-        remedy="check that its folder is there, then ask again",
+        f"the store cannot be read: {error.strerror or type(error).__name__}"
+        "; check that its folder is there, then ask again",
     )
 
 
-_PROGRAM: Final = r"(?:filestore|git|pip|chmod|sudo|sysctl|mkdir)"
+_PROGRAM: Final = r"(?:filestore|git|pip|chmod|sudo|sysctl|mkdir|rm|ulimit|umount)"
 _COMMAND: Final = re.compile(
     rf"'(?P<quoted>{_PROGRAM} [^'…]+)'(?:[ ,;:]\s*(?P<rest>.+))?"
     rf"|(?P<bare>{_PROGRAM}(?: (?:'[^'\n]*'|[^\s'(…;])+(?<![,:]))+)",

@@ -74,8 +74,8 @@ class Counter(Struct):
             if getattr(found, name) > getattr(limits, name):
                 raise LimitExceededError(
                     f"{self.name} has {getattr(found, name):,} {name} or more, at most"
-                    f" {getattr(limits, name):,} are taken",
-                    remedy=f"if you trust it, add {OPTION} {name}=N with a larger number",
+                    f" {getattr(limits, name):,} are taken"
+                    f"; if you trust it, add {OPTION} {name}=N with a larger number",
                 )
 
 

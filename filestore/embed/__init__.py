@@ -286,8 +286,7 @@ def check_canaries(embedder: Embedder, embeddings: EmbeddingCache) -> None:
         raise ModelDrifted(
             f"{embedder.name} does not embed as it did: a fixed text has a cosine of "
             f"{cosine:.3f} to itself, expected 1",
-            remedy="restore the model that the store was made with, or embed everything anew: "
-            "filestore embedder set NAME",
+            remedy="'filestore embedder list' lists the models here; or restore the old one",
         )
 
 

@@ -323,8 +323,8 @@ class LocalEmbedder(Embedder):
                 except ImportError as error:
                     raise ModelMissing(
                         f"a library that runs {self.name} is installed and cannot be loaded:"
-                        f" {error}",
-                        remedy="install it again",
+                        f" {error}"
+                        "; install it again",
                     ) from error
                 self._run(forward, texts.of([PROBE], ""))
                 self._forward = forward

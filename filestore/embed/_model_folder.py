@@ -247,7 +247,7 @@ def unusable(path: str, what: str, detail: str = "") -> ModelUnusable:
     """A folder that is no model, in one sentence."""
     return ModelUnusable(
         f"the model folder {path} {what}",
-        remedy="name a complete one with `filestore embedder use NAME FOLDER`, or fetch it again",
+        remedy="'filestore embedder list' lists the models here; or fetch it again",
         detail=detail,
     )
 

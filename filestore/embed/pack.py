@@ -58,8 +58,8 @@ class NotAPack(FilestoreError, ValueError):
 
     def __init__(self, path: str, found: str) -> None:
         super().__init__(
-            f"{path} is no pack of embeddings: {found}",
-            remedy="name a file that `filestore embeddings export` wrote",
+            f"{path} is no pack of embeddings: {found}"
+            "; name a file that `filestore embeddings export` wrote",
         )
 
 
@@ -68,8 +68,8 @@ class PackDamaged(FilestoreError, ValueError):
 
     def __init__(self, path: str, detail: str) -> None:
         super().__init__(
-            f"the pack {path} is damaged: {detail}",
-            remedy="fetch it again, or have it exported again; nothing was taken from it",
+            f"the pack {path} is damaged: {detail}"
+            "; fetch it again, or have it exported again; nothing was taken from it",
             detail=detail,
         )
 
@@ -79,8 +79,8 @@ class PackNewer(FilestoreError, ValueError):
 
     def __init__(self, path: str, version: int) -> None:
         super().__init__(
-            f"the pack {path} has format {version:,}, this version reads up to {VERSION}",
-            remedy=f"{UPGRADE}, or have it exported by this version",
+            f"the pack {path} has format {version:,}, this version reads up to {VERSION}"
+            f"; {UPGRADE}, or have it exported by this version",
         )
 
 
@@ -159,7 +159,7 @@ class Pack(disk.Closing):
             disk.pass_limits(error)
             reason = error.strerror or str(error)
             raise FilestoreError(
-                f"cannot read {path}: {reason}", remedy="name a pack that can be read"
+                f"cannot read {path}: {reason}; name a pack that can be read"
             ) from error
         pack = cls(path, descriptor)
         with on_error(pack.close):
@@ -387,9 +387,8 @@ def _name(source: Source) -> bytes:
     fits = 0 < len(name) <= _LONGEST_FINGERPRINT and 0 < source.dimension <= _LARGEST_DIMENSION
     if not fits or _decoded(name) is None:
         raise FilestoreError(
-            f"the model {source.fingerprint[:80]!r} cannot be packed: its fingerprint has"
-            f" {len(name):,} bytes, its vectors {source.dimension:,} numbers",
-            remedy="name others with --model",
+            f"the model {source.fingerprint[:80]!r} cannot be packed: a fingerprint of"
+            f" {len(name):,} bytes, {source.dimension:,} numbers; name others with --model",
         )
     return name
 

@@ -471,7 +471,9 @@ class Resources:
     def _planned(self, material: Material, limits: TreeLimits) -> PlannedResource:
         if material.without_vector:
             texts = (
-                "1 text" if material.without_vector == 1 else f"{material.without_vector:,} texts"
+                "1 passage"
+                if material.without_vector == 1
+                else f"{material.without_vector:,} passages"
             )
             self._notes.append(
                 f"{material.resource or 'the top folder'}: {texts} without a vector, so its"

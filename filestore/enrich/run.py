@@ -482,7 +482,7 @@ class Enriching:
         there = resource.material.summaries.get(wanted.path) if wanted.path else None
         if there is not None and writing.is_a_persons(there.chunk):
             if texts is None or not writing.is_made_from(there, texts):
-                self._keep(there.path, "edited by hand; its texts changed")
+                self._keep(there.path, "edited by hand; its passages changed")
             return there
         if texts is None:
             return None

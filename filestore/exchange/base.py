@@ -66,7 +66,7 @@ def opened(source: str) -> IO[bytes]:
     try:
         descriptor = disk.open_regular(source, follow_links=True)
     except disk.NotAFileError as error:
-        raise FormDamaged(error.message, remedy="name a file") from error
+        raise FormDamaged(f"{error.message}; name a file") from error
     return open(descriptor, "rb", buffering=1024 * 1024)
 
 
@@ -246,8 +246,7 @@ def open_form(name: str) -> Form:
     """
     if name not in FORMS:
         raise UnknownFormError(
-            f"no form {name!r}{did_you_mean(name, FORMS)}",
-            remedy=f"name one of these: {', '.join(FORMS)}",
+            f"no form {name!r}{did_you_mean(name, FORMS)}: name one of these: {', '.join(FORMS)}",
         )
     module, _, kind = FORMS[name].partition(":")
     made = getattr(import_module(f"filestore.exchange.{module}"), kind)()

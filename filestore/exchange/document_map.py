@@ -83,9 +83,8 @@ class DocumentMap(Struct, frozen=True, kw_only=True):
 def too_large(target: str, size_bytes: int) -> TargetRefused:
     """The error for what would not be read again."""
     return TargetRefused(
-        f"{shown_path(target)} is not written: {size_bytes:,} bytes in one file are more than is"
-        " read of it",
-        remedy="name fewer documents, or export jsonl or parquet",
+        f"{shown_path(target)} is not written: {size_bytes:,} bytes are too many for"
+        " one file; name fewer documents, or use jsonl",
     )
 
 

@@ -226,13 +226,13 @@ def _index(reader: _Reader, depth: int) -> Vectors:
     code = bytes(reader.take(4))
     if code in _OTHERS or depth > 1:
         raise NotRead(
-            f"the index is an {_name(code)}, which is not read",
-            remedy="have it written as IndexFlatIP or IndexFlatL2",
+            f"the index is an {_name(code)}, which is not read"
+            ": have it written as IndexFlatIP or IndexFlatL2",
         )
     if code not in {*_FLAT, *_MAPS, *_LISTS}:
         raise NotRead(
-            f"the index is of a class that is not known: {code!r}",
-            remedy="have it written as IndexFlatIP or IndexFlatL2",
+            f"the index is of a class that is not known: {code!r}"
+            "; have it written as IndexFlatIP or IndexFlatL2",
         )
     stated = _head(reader)
     if code in _FLAT:
@@ -303,8 +303,8 @@ def _lists(reader: _Reader, stated: _Head) -> Vectors:
         reader.counted(4)
     else:
         raise NotRead(
-            "the lists of the IndexIVFFlat are found by another index than a flat one",
-            remedy="have it written as IndexFlatIP or IndexFlatL2",
+            "the lists of the IndexIVFFlat are found by another index than a flat one"
+            ": have it written as IndexFlatIP or IndexFlatL2",
         )
     if (centres.count, centres.dimension) != (lists, stated.dimension):
         _refuse(f"{lists:,} lists of {centres.count:,} centres of {centres.dimension:,} numbers")

@@ -400,14 +400,14 @@ def _check_folder(target: str) -> None:
         return
     except NotADirectoryError as error:
         raise TargetRefused(
-            f"{shown_path(target)} is not overwritten: it is a file, not a folder",
-            remedy="name a folder, or a file called vectors-NAME.faiss",
+            f"{shown_path(target)} is not overwritten: it is a file; name a folder, or a"
+            " file vectors-NAME.faiss",
         ) from error
     if others:
         raise TargetRefused(
             f"{shown_path(target)} is not overwritten: {shown_path(others[0])} in it is no file of"
-            " an index",
-            remedy="name another folder, or an empty one",
+            " an index"
+            "; name another folder, or an empty one",
         )
 
 

@@ -122,13 +122,12 @@ def check_target(places: Places, target: str) -> None:
     """
     parent = os.path.realpath(os.path.dirname(target))
     if not os.path.isdir(parent):
-        raise NoFolderError(f"there is no folder {parent}", remedy=f"make it: mkdir -p {parent}")
+        raise NoFolderError(f"there is no folder {parent}", remedy=f"mkdir -p {parent}")
     if is_below(os.path.realpath(places.root), os.path.join(parent, os.path.basename(target))):
-        raise TargetRefused(f"{target} holds the store itself", remedy="name another place")
+        raise TargetRefused(f"{target} holds the store itself: name another place")
     if folder := own_folder_of(places, target):
         raise TargetRefused(
-            f"{target} lies in {folder}, which holds files of the store",
-            remedy="name a place outside it",
+            f"{target} lies in {folder}, which holds files of the store: name a place outside it",
         )
 
 
@@ -227,7 +226,7 @@ class _Reading(Struct, kw_only=True):
                 yield resource
         if self._lacking:
             self._left_out.add(
-                f"{self._lacking:,} of the vectors: their texts have none yet; 'filestore sync'"
+                f"{self._lacking:,} of the vectors: their passages have none yet; 'filestore sync'"
                 " embeds them"
             )
 

@@ -94,9 +94,7 @@ def import_from(
             pass
         collection = open_form(form).read(source)
     except FileNotFoundError as error:
-        raise SourceMissingError(
-            f"no such file or folder: {source}", remedy="check the path"
-        ) from error
+        raise SourceMissingError(f"no such file or folder: {source}; check the path") from error
     except OSError as error:
         disk.pass_limits(error)
         raise _unreadable(error) from error
@@ -104,9 +102,7 @@ def import_from(
 
 
 def _unreadable(error: OSError) -> FormDamaged:
-    return FormDamaged(
-        f"it cannot be read: {error.strerror or error}", remedy="name what can be read"
-    )
+    return FormDamaged(f"it cannot be read: {error.strerror or error}; name what can be read")
 
 
 def _take(

@@ -248,7 +248,7 @@ def parse_overlap(amount: str) -> Strategy:
     match = _AMOUNT.fullmatch(amount.strip().lower())
     if match is None:
         raise UsageError(
-            f"no overlap: {amount!r}", remedy="write 200, '50 words', '400 tokens', or 0 for none"
+            f"no overlap: {amount!r}; write 200, '50 words', '400 tokens', or 0 for none"
         )
     number, unit = int(match[1]), (match[2] or "c")[0]
     if unit == "t" and number:

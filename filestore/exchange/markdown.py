@@ -88,7 +88,7 @@ class Markdown(Form):
         """Refuse: what a person writes has no need of another copy."""
         raise UsageError(
             "the form 'markdown' is only written",
-            remedy=f"index the folder where it lies: filestore init --in-place {source}",
+            remedy=f"'filestore init --in-place {source}' indexes the folder where it is",
         )
 
 
@@ -121,8 +121,8 @@ def _refuse_others(target: str) -> None:
             reason = f"{shown_path(min(edited))} was edited since it was exported"
     if reason:
         raise TargetRefused(
-            f"{shown_path(target)} is not overwritten: {reason}",
-            remedy="name a folder that is not there yet",
+            f"{shown_path(target)} is not overwritten: {reason}"
+            "; name a folder that is not there yet",
         )
 
 

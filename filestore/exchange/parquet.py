@@ -104,7 +104,7 @@ class ParquetForm(Form):
         with opened(source) as file:
             if file.read(len(_MAGIC)) != _MAGIC:
                 raise FormDamaged(
-                    f"{shown_path(source)} is no Parquet file", remedy="name a file of this form"
+                    f"{shown_path(source)} is no Parquet file: name a file of this form"
                 )
         left_out = LeftOut()
         messages = _messages(source)
@@ -195,16 +195,16 @@ def _messages(source: str) -> Iterator[Any]:
             message = orjson.loads(child.receive())
             if "error" in message:
                 raise FormDamaged(
-                    f"{shown_path(source)}: {message['error']}",
-                    remedy="have it written again, or as JSON lines",
+                    f"{shown_path(source)}: {message['error']}"
+                    "; have it written again, or as JSON lines",
                 )
             if "end" in message:
                 return
             yield message
     except OSError as error:
         raise FormDamaged(
-            f"{shown_path(source)}: the reader of Parquet crashed on it",
-            remedy="have it written again, or as JSON lines",
+            f"{shown_path(source)}: the reader of Parquet crashed on it"
+            "; have it written again, or as JSON lines",
             detail=f"exit status {child.kill()}",
         ) from error
     finally:

@@ -376,8 +376,8 @@ def convert(source: str, target: str, limits: Limits = USUAL) -> Converted:
     if read_as == written_as:
         others = " or ".join(name for kind, name in _TARGETS.items() if kind != read_as)
         raise UsageError(
-            f"{shown_path(source)} is a {read_as}, and {shown_path(target)} would be one, too",
-            remedy=f"name {others} as the target",
+            f"{shown_path(source)} is a {read_as}, and {shown_path(target)} would be one, too"
+            f": name {others} as the target",
         )
     form = _FORM_OF[written_as]
     form.check_target(target)

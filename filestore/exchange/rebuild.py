@@ -98,8 +98,8 @@ def in_folder(folder: str, left_out: LeftOut, counter: Counter) -> list[Document
     """
     if not os.path.isdir(folder):
         raise NoSuchSource(
-            f"there is no folder {folder}",
-            remedy="name a folder of text files; a file is read by '--from jsonl'",
+            f"there is no folder {folder}"
+            ": name a folder of text files; a file is read by '--from jsonl'",
         )
     found: list[Document] = []
 
@@ -206,7 +206,7 @@ def _texts(paths: Sequence[str], left_out: LeftOut) -> Sequence[str] | Joined:
             continue
         texts.append(text)
     if paths and not texts:
-        raise NoTextError("no file of it can be read as text", remedy="'left out' says why")
+        raise NoTextError("no file of it can be read as text: 'left out' says why")
     return texts
 
 
@@ -271,7 +271,7 @@ def _opened(path: str) -> IO[bytes]:
         descriptor = disk.open_regular(path, follow_links=True)
     except (FileNotFoundError, disk.NotAFileError) as error:
         raise NoSuchSource(
-            f"there is no file {path}", remedy="name a file of JSON lines, a chunk a line"
+            f"there is no file {path}: name a file of JSON lines, a chunk a line"
         ) from error
     return open(descriptor, "rb", buffering=1024 * 1024)
 

@@ -76,9 +76,7 @@ class VectorStore:
             limits: How patient to be.
         """
         if not _IDENTIFIER.fullmatch(identifier):
-            raise UsageError(
-                f"no vector store is called {identifier!r}", remedy="write --from openai:vs_…"
-            )
+            raise UsageError(f"no vector store is called {identifier!r}: write --from openai:vs_…")
         address = parse_address(endpoint or DEFAULT_ENDPOINT, USE)
         self._identifier = identifier
         self._key = key_for(address, environment)
@@ -171,8 +169,8 @@ class VectorStore:
             usable = isinstance(following, str) and _IDENTIFIER.fullmatch(following)
             if not usable or str(following) in pages or len(pages) > _MOST_PAGES:
                 raise EndpointError(
-                    f"{self._asked.address} holds back a part of the content of {identifier!r}",
-                    remedy="run the command again",
+                    f"{self._asked.address} holds back a part of the content of {identifier!r}"
+                    ": run the command again",
                 )
             pages.add(str(following))
             path = f"{base}?page={following}"
@@ -186,13 +184,13 @@ class VectorStore:
         answer = self._answer(path)
         if answer.status == 404:
             raise EndpointError(
-                f"{self._asked.address} knows no {what}",
-                remedy="check the id, the --endpoint, and that the key is one of that project",
+                f"{self._asked.address} knows no {what}"
+                ": check the id, the --endpoint, and that the key is one of that project",
             )
         if 300 <= answer.status < 400:
             raise EndpointUnusable(
-                f"{self._asked.address} points to another address; that is not followed",
-                remedy="if you know that address, name it with --endpoint",
+                f"{self._asked.address} redirects, which is not followed; name the new"
+                " address with --endpoint",
             )
         if answer.status != 200:
             raise refusal(answer, self._asked, ())

@@ -464,8 +464,8 @@ class CodeExtractor(Extractor):
         long = sum(len(line) for line in written if len(line) > _LONG_LINE)
         if long * 2 > len(text):
             raise ExtractionError(
-                f"{name}: expected source code, found mostly lines of more than {_LONG_LINE:,} "
-                "characters, as a minifier or generator writes them",
+                f"{name}: expected source code, found lines of more than {_LONG_LINE:,}"
+                " characters, minified or generated",
                 remedy="add the source it was made from, or leave it out",
             )
         language = language_of(name) or "text"

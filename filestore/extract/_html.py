@@ -293,8 +293,7 @@ def _read(source: str, *, name: str) -> tuple[dict[str, Any], str | None, str, b
         raise empty_error(name, "found a page without a body")
     if target and len(_words(body)) < _REDIRECT_CHARACTERS:
         raise ExtractionError(
-            f"{name} only redirects to {target}: expected a page with text of its own",
-            remedy="leave it out, and add the page it leads to",
+            f"{name} only redirects to {target}: add that page, and leave this one out",
         )
     content = _main_content(body)
     is_marked = content.mem_id != body.mem_id and content.css_first(_BLOCKS) is not None

@@ -116,8 +116,8 @@ class MailExtractor(Extractor):
                 text += _written(mail, name, 0) + "\n\n"
         except RecursionError as error:
             raise ExtractionError(
-                f"{name} is refused: its parts are nested too deeply",
-                remedy="save the attached mails on their own, or leave it out",
+                f"{name} is refused: its parts are nested too deeply; save the attached mails"
+                " on their own",
             ) from error
         if not text.strip():
             raise empty_error(name, "found a mail without any")
@@ -300,8 +300,8 @@ def _outlook_mail(data: bytes, name: str, depth: int) -> Mail:
 
 def _damaged(name: str, found: str) -> ExtractionError:
     return ExtractionError(
-        f"{name} is damaged: expected a mail of Outlook, found {found}",
-        remedy="save it from Outlook again, or leave it out",
+        f"{name} is damaged: expected a mail of Outlook, found {found}"
+        "; save it from Outlook again, or leave it out",
     )
 
 

@@ -203,8 +203,8 @@ def document_text(text: str, *, name: str) -> str:
         raise empty_error(name)
     if "\0" in text:
         raise ExtractionError(
-            f"{name}: expected text, found NUL characters",
-            remedy="leave the file out, or convert it to text first",
+            f"{name}: expected text, found NUL characters"
+            "; leave the file out, or convert it to text first",
         )
     return text
 
@@ -212,8 +212,7 @@ def document_text(text: str, *, name: str) -> str:
 def empty_error(name: str, found: str = "found nothing but white space") -> EmptyDocumentError:
     """The error for a file without any text in it."""
     return EmptyDocumentError(
-        f"{name} is empty: expected text, {found}",
-        remedy="write something into the file, or leave it out",
+        f"{name} is empty: expected text, {found}; write something into the file, or leave it out",
     )
 
 
@@ -371,9 +370,8 @@ def decode_marked(data: bytes, *, name: str) -> tuple[str, str] | None:
             text = attempt(data[len(mark) :], encoding)
             if text is None or "\0" in text:
                 raise ExtractionError(
-                    f"{name}: its byte-order mark promises {encoding.upper()}, "
-                    "the bytes after it are something else",
-                    remedy="save the file as UTF-8, or leave it out",
+                    f"{name}: its byte-order mark says {encoding.upper()}, the bytes do not; save"
+                    " it as UTF-8, or leave it out",
                 )
             return text, encoding
     return None
@@ -440,8 +438,7 @@ def _refuse_control(data: bytes, share: int, name: str) -> None:
 
 def _binary_error(name: str, found: str) -> ExtractionError:
     return ExtractionError(
-        f"{name} is not text: expected characters, found {found}",
-        remedy="leave the file out, or convert it to a format that can be read",
+        f"{name} is not text: expected characters, found {found}; convert it, or leave it out",
     )
 
 

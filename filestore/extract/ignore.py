@@ -126,8 +126,8 @@ def _any_of(rules: list[Rule]) -> re.Pattern[bytes] | None:
 
 def _too_long(reason: str) -> IgnoreRulesError:
     return IgnoreRulesError(
-        f"a list of ignore rules is too long: {reason}",
-        remedy="shorten it, or move rules to the folders they speak of",
+        f"a list of ignore rules is too long: {reason}"
+        "; shorten it, or move rules to the folders they speak of",
     )
 
 

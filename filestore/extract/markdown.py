@@ -336,8 +336,8 @@ class NotebookExtractor(Extractor):
         """Reads the cells; see `Extractor.extract`."""
         if len(data) > _MOST_BYTES:
             raise ExtractionError(
-                f"{name}: larger than {_MOST_BYTES // 1_000_000} MB",
-                remedy="clear the outputs of the notebook, or leave it out",
+                f"{name}: larger than {_MOST_BYTES // 1_000_000} MB"
+                "; clear the outputs of the notebook, or leave it out",
             )
         decoded, encoding = decode(data, name=name)
         notebook = _notebook(document_text(decoded, name=name), name)
@@ -373,8 +373,8 @@ def _notebook(text: str, name: str) -> Mapping[str, Any]:
     except (ValueError, RecursionError) as error:
         found, cause = "something that is not JSON", error
     raise ExtractionError(
-        f"{name}: expected a Jupyter notebook, found {found}",
-        remedy="open and save it with Jupyter, or leave it out",
+        f"{name}: expected a Jupyter notebook, found {found}"
+        "; open and save it with Jupyter, or leave it out",
     ) from cause
 
 

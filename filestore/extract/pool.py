@@ -71,17 +71,16 @@ class ExtractionProcess:
             if self._tables and name.casefold().endswith(_TWICE):
                 return self._without_tables(data, name=name)
             raise ExtractionError(
-                f"{name} was not read within {self._limits.timeout_s:g} seconds",
-                remedy="split it, or convert it to text or Markdown first",
+                f"{name} was not read within {self._limits.timeout_s:g} seconds"
+                ": split it, or convert it to text or Markdown first",
             ) from error
         except OSError as error:
             status = self.kill()
             if self._tables and name.casefold().endswith(_TWICE):
                 return self._without_tables(data, name=name)
             raise ExtractionError(
-                f"the extractor crashed on {name}",
-                remedy="it may be damaged: open and save it again, "
-                "or convert it to text or Markdown",
+                f"the extractor crashed on {name}; open and save it again, or convert it to"
+                " text or Markdown",
                 detail=f"exit status {status}",
             ) from error
         if "error" in answer:
@@ -127,8 +126,8 @@ def _answer(request: bytes) -> bytes:
     except (MemoryError, RecursionError):
         return _refusal(
             ExtractionError(
-                f"{name} needs more memory than a document may take",
-                remedy="split it, or convert it to text or Markdown first",
+                f"{name} needs more memory than a document may take"
+                ": split it, or convert it to text or Markdown first",
             )
         )
 

@@ -181,7 +181,7 @@ def open_given(path: str) -> int:
     try:
         return open_regular(path, follow_links=True)
     except NotAFileError as error:
-        raise NotAFileError(error.message, remedy="name a file, or write - < PIPE") from error
+        raise NotAFileError(f"{error.message}; name a file, or write - < PIPE") from error
 
 
 def check_regular(path: str, *, folder: int | None = None, follow_links: bool = False) -> None:
@@ -253,8 +253,8 @@ def read_given(file: IO[bytes], name: str) -> bytes:
     data = file.read(MOST_GIVEN_BYTES + 1)
     if len(data) > MOST_GIVEN_BYTES:
         raise FileTooLargeError(
-            f"{name} has more than {MOST_GIVEN_BYTES:,} bytes, which is the limit",
-            remedy=f"give a smaller file in place of {name}",
+            f"{name} has more than {MOST_GIVEN_BYTES:,} bytes, which is the limit"
+            "; give a smaller file",
         )
     return data
 
@@ -296,7 +296,7 @@ def read_at(
         if stat_values(before) == stat_values(after):
             return data, after
     raise UnstableFileError(
-        f"{name} changed while it was read, {_ATTEMPTS} times", remedy="try again when it is quiet"
+        f"{name} changed while it was read, {_ATTEMPTS} times; try again when it is quiet"
     )
 
 

@@ -99,8 +99,8 @@ def _acquire(descriptor: int, path: str, wait_s: float, on_wait: Callable[[str],
                 raise _no_locks(path, error.strerror) from error
             if time.monotonic() >= deadline:
                 raise LockedError(
-                    f"another writer holds the store: {holder(path)}",
-                    remedy="wait for it to end, or end it, then run the command again",
+                    f"another writer holds the store: {holder(path)}"
+                    "; wait for it to end, or end it, then run the command again",
                 ) from error
             waited_s = time.monotonic() - started
             if not notified and waited_s > _PATIENCE_S:

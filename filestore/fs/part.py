@@ -76,7 +76,7 @@ def judge(path: str, seen: os.stat_result, kind: Kind, *, folder: int | None = N
         if is_folder:
             raise UnsafePartError(
                 f"{shown} is not safe to open: it belongs to user {seen.st_uid}",
-                remedy=f"fix its owner, or 'rm -r {shown}' and then 'filestore sync'",
+                remedy=f"'rm -r {shown} && filestore sync' makes it anew; or fix its owner",
             )
         raise not_a_file(shown, f"belongs to user {seen.st_uid}, expected your own file")
     if kind == "file" and seen.st_nlink > 1:
@@ -129,7 +129,7 @@ def check_mounts(folder: str) -> None:
         if path.startswith(top):
             raise UnsafePartError(
                 f"{path} is a mount below {folder}, expected its own files",
-                remedy=f"umount {path}, then run the command again",
+                remedy=f"'umount {path}', then run this again",
             )
 
 

@@ -48,8 +48,8 @@ def require_utf8() -> None:
     encoding = sys.getfilesystemencoding()
     if encoding != "utf-8":
         raise LocaleError(
-            f"names of files are in UTF-8, and this process reads them as {encoding}",
-            remedy="start Python with PYTHONUTF8=1, or in a locale of UTF-8",
+            f"names of files are in UTF-8, and this process reads {encoding}; start it"
+            " with PYTHONUTF8=1",
         )
 
 

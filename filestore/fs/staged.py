@@ -87,7 +87,7 @@ def _locked(folder: int, temporary: str, path: str) -> int:
                 # Where nothing can be locked, the one who renames last wins, with a whole file.
                 if error.errno in _BUSY:
                     raise AlreadyWrittenError(
-                        f"another process is writing {path}", remedy="wait until it has ended"
+                        f"another process is writing {path}: wait until it has ended"
                     ) from error
             with contextlib.suppress(FileNotFoundError):
                 there = os.stat(temporary, dir_fd=folder, follow_symlinks=False)

@@ -49,8 +49,8 @@ class UnknownGenerator(FilestoreError, ValueError):
     def __init__(self, name: str, known: Iterable[str]) -> None:
         choices = ", ".join(known)
         super().__init__(
-            f"unknown generator {name!r}; known here: {choices}",
-            remedy=f"name one of: {choices}; a model of a service as `openai:MODEL`",
+            f"unknown generator {name!r}: name one of {choices}, or a model of a service as"
+            " `openai:MODEL`"
         )
 
 

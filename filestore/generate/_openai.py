@@ -254,8 +254,8 @@ class OpenAIGenerator(Generator):
             except GenerationFailed as error:
                 hint = error.hint
                 problem = GenerationFailed(
-                    f"the answer of {self._choice.model!r} cannot be used: {error.message}",
-                    remedy="run the command again, or name another model in "
+                    f"the answer of {self._choice.model!r} cannot be used: {error.message}"
+                    "; run the command again, or name another model in "
                     f"`{GENERATION.model_key}` in filestore.toml",
                 )
             else:
@@ -336,9 +336,9 @@ def _prompts(choice: GeneratorChoice) -> Prompts:
     own = read_own(choice.root, choice.options.prompts)
     if not choice.machine.trusts(choice.root, own.reach):
         raise EndpointUntrusted(
-            f"this store would instruct the model by prompts of its own ({', '.join(own.files)}), "
-            "which you have not allowed as they are now",
-            remedy="read them, run `filestore trust`, then the command again",
+            f"this store has prompts of its own ({', '.join(own.files)}), which you have"
+            " not allowed as they are now",
+            remedy="'filestore trust --list' shows them, 'filestore trust' allows them",
         )
     return prompts_with(own)
 

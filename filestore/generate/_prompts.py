@@ -145,8 +145,8 @@ def _checked(path: str, data: bytes) -> str:
 
 def _unusable(path: str, what: str) -> PromptsUnusable:
     return PromptsUnusable(
-        f"the prompts of the store: {path!r} {what}",
-        remedy="fix that, or remove `prompts` under [generator] in filestore.toml",
+        f"the prompts of the store: {path!r} {what}"
+        "; fix that, or remove `prompts` under [generator] in filestore.toml",
     )
 
 

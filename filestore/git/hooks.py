@@ -147,8 +147,7 @@ def repository(root: str) -> Repository:
         reason = f"{shown} is no folder" if is_named else "core.hooksPath names no folder for them"
         raise SharedHooksError(
             f"git runs no hooks here: {reason}",
-            remedy="git config --unset core.hooksPath; 'git config --show-origin core.hooksPath'"
-            " tells in which file it stands",
+            remedy="'git config --unset core.hooksPath' removes it, --show-origin finds its file",
         )
     store = os.path.relpath(os.path.realpath(root), os.path.realpath(tree))
     if is_below(hooks, common):
@@ -156,8 +155,8 @@ def repository(root: str) -> Repository:
     if not is_below(hooks, os.path.realpath(tree)):
         own = shlex.quote(os.path.join(common, "hooks"))
         raise SharedHooksError(
-            f"git runs the hooks of {shown_path(hooks)} here (core.hooksPath), outside this"
-            " repository: other repositories may share them",
+            f"git runs the hooks of {shown_path(hooks)} here (core.hooksPath), which"
+            " other repositories may share",
             remedy=f"git config --local core.hooksPath {own}; or call filestore from there: "
             + call_line("post-checkout", [store]),
         )

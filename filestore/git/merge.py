@@ -135,8 +135,8 @@ def _merge_with_git(base: str, ours: str, theirs: str) -> Merged | Overlap:
     except OSError as error:
         # Another time it may do: it is no overlap that a person has to look at.
         raise MergeFailedError(
-            f"cannot merge texts in {tempfile.gettempdir()}: {error.strerror or error}",
-            remedy="make room there, or name another folder in TMPDIR",
+            f"cannot merge texts in {tempfile.gettempdir()}: {error.strerror or error}"
+            "; make room there, or name another folder in TMPDIR",
         ) from error
     # What git's answer means.
     if done.status == 0:
@@ -333,6 +333,6 @@ def _markers(data: bytes) -> Iterator[_Marker]:
 def _broken(found: str, wanted: str) -> MarkersBrokenError:
     expected = " or ".join(kind * 7 for kind in wanted)
     return MarkersBrokenError(
-        f"incomplete conflict markers: {found} where {expected} was expected",
-        remedy="resolve the conflict in an editor",
+        f"incomplete conflict markers: {found} where {expected} was expected"
+        "; resolve the conflict in an editor",
     )

@@ -469,7 +469,7 @@ def _started(
         reason = "git is not installed" if missing else f"there is no folder {folder}"
         raise NoAnswerError(reason, remedy="install git" if missing else "") from error
     except (OSError, ValueError) as error:
-        raise NoAnswerError(f"git cannot be run: {error}", remedy="install git") from error
+        raise NoAnswerError(f"git cannot be run: {error}; install git") from error
 
 
 @contextlib.contextmanager

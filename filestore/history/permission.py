@@ -37,14 +37,14 @@ def require_name(places: Places, door: Door, path: str) -> None:
     """
     if path.startswith("../"):
         raise RefusedError(
-            f"{shown_path(path)} lies outside of the store, where only people change files",
-            remedy="ask the person whose store it is",
+            f"{shown_path(path)} lies outside of the store, where only people change files"
+            ": ask the person whose store it is",
         )
     own = folded_path(door.conventions or "").strip("/")
     if not all(map(is_plain, path.split("/"))) or folded_path(path) in (own, "filestore.toml"):
         raise RefusedError(
-            f"{shown_path(path)} is changed by people only",
-            remedy="choose another file: this one is of the settings, hidden, or the conventions",
+            f"{shown_path(path)} is changed by people only"
+            "; choose another: it is hidden, a setting, or a convention",
         )
     names = path, places.tree.chunk_path(StorePath(path))
     _require_open(door, path, names=names)
@@ -56,8 +56,8 @@ def _require_open(
     for rules, what in ((door.closed, "closed to"), (door.read_only, "read-only for")):
         if any(map(rules.matches, names)) or rules.hold(pairs):
             raise RefusedError(
-                f"{shown_path(path)} is {what} programs",
-                remedy="choose another file, or ask the person whose store it is",
+                f"{shown_path(path)} is {what} programs"
+                ": choose another file, or ask the person whose store it is",
             )
 
 

@@ -359,8 +359,8 @@ def open_backend(choice: "BackendChoice") -> "IndexBackend":
         from filestore.index.backend import BackendSettingsWrong
 
         raise BackendSettingsWrong(
-            f"there is no backend {choice.kind!r}{did_you_mean(choice.kind, BACKENDS)}",
-            remedy=f"the backends are {', '.join(BACKENDS)}",
+            f"there is no backend {choice.kind!r}{did_you_mean(choice.kind, BACKENDS)}"
+            f": the backends are {', '.join(BACKENDS)}",
         )
     module, _, name = BACKENDS[choice.kind].member.rpartition(".")
     opened: IndexBackend = getattr(import_module(module), name)(choice)

@@ -187,16 +187,16 @@ def unusable(path: str, what: str) -> BackendUnusable:
     shown = shown_path(path)
     return BackendUnusable(
         f"{shown} cannot be used: {what}",
-        remedy="name another path, or move it away and run 'filestore sync --full', which writes "
-        "it from the embeddings",
+        remedy="name another path, or move it away and run 'filestore sync --full', which"
+        " writes it again",
     )
 
 
 def unreachable(path: str, error: OSError) -> BackendUnreachable:
     """Say that the disk does not give a file."""
     return BackendUnreachable(
-        f"cannot read {shown_path(path)}: {error.strerror}" if error.strerror else f"{error}",
-        remedy="make it readable, or set another path",
+        f"cannot read {shown_path(path)}: {error.strerror or error}"
+        "; make it readable, or set another path"
     )
 
 

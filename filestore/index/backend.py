@@ -400,18 +400,18 @@ def checked_options(
     for key, value in choice.options.items():
         if key not in known:
             raise BackendSettingsWrong(
-                f"the backend {choice.kind} has no key {brief(key)}{did_you_mean(key, known)}",
-                remedy=f"its keys are {', '.join(known)}",
+                f"the backend {choice.kind} has no key {brief(key)}{did_you_mean(key, known)}"
+                f": its keys are {', '.join(known)}",
             )
         if not isinstance(value, known[key]) or (known[key] is int and isinstance(value, bool)):
             raise BackendSettingsWrong(
-                f"`{key}` of the backend {choice.kind} must be {_TYPES[known[key]]}",
-                remedy="correct it: `filestore backend set`, or [backend_config] in filestore.toml",
+                f"`{key}` of the backend {choice.kind} must be {_TYPES[known[key]]}"
+                ": correct it: `filestore backend set`, or [backend_config] in filestore.toml",
             )
         if isinstance(value, str) and "\0" in value:
             raise BackendSettingsWrong(
-                f"`{key}` of the backend {choice.kind} holds a NUL",
-                remedy="change it under [backend_config] in filestore.toml",
+                f"`{key}` of the backend {choice.kind} holds a NUL"
+                ": change it under [backend_config] in filestore.toml",
             )
     return dict(choice.options)
 

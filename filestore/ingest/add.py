@@ -391,8 +391,8 @@ def recorded_sources(
         record = looks[path].record if path in looks else None
         if record is None:
             raise SourceError(
-                f"{CHUNKS.store_path(path)} is not a usable record",
-                remedy="restore it from git, or add its source again",
+                f"{CHUNKS.store_path(path)} is not a usable record"
+                ": restore it from git, or add its source again",
             )
         source = os.path.normpath(os.path.join(places.root, record.source.replace("\0", "")))
         leads = reachable.tree if record.kind == "folder" else reachable.followed
@@ -404,8 +404,8 @@ def recorded_sources(
                 )
             raise SourceOutside(
                 f"the source {record.source!r} is hidden or of no known format, and you did not"
-                " add it",
-                remedy="add it yourself: filestore add PATH",
+                " add it"
+                "; add it yourself: filestore add PATH",
             )
         name = record.resource or path.partition("/")[0]
         found.append(SourcePath(path=source, resource=name, named=True, recorded=record.source))

@@ -55,8 +55,7 @@ def edit_of(old: str, section: str, new: str) -> Edit:
     """
     if bool(old) == bool(section):
         raise UsageError(
-            "an edit names what it replaces: old, a passage, or section, a heading",
-            remedy="give one of them, and new; append adds text at the end",
+            "an edit replaces one thing: give old, a passage, or section, a heading; or use append"
         )
     return Edit(old=old, section=section, new=new)
 
@@ -76,8 +75,8 @@ def check_revision(path: StorePath, data: bytes, given: str | None) -> None:
     if given is not None and given != now:
         shown = shown_path(path)
         raise OtherRevisionError(
-            f"{shown} has revision {now}, not {brief(given)}: nothing was written",
-            remedy=f"show {shown} again, and change what it holds now",
+            f"{shown} has revision {now}, not {brief(given)}: nothing was written"
+            f"; show {shown} again, and change what it holds now",
         )
 
 
@@ -145,8 +144,8 @@ def _not_once(what: str, text: str, places: list[int], shown: str, above: int) -
     where = f"on lines {' and '.join(map(str, lines))}" if places else "nowhere"
     more = " and more" if len(places) > _MOST_PLACES else ""
     return NotedElsewhere(
-        f"the {what} is {where}{more} in {shown}, expected exactly once: nothing was written",
-        remedy=f"show it again, and name a {what} that is there once",
+        f"the {what} is {where}{more} in {shown}, expected exactly once: nothing was written"
+        f"; show it again, and name a {what} that is there once",
     )
 
 

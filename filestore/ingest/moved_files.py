@@ -168,8 +168,8 @@ class Documents:
         """
         if not self.places.tree.holds(path):
             raise UsageError(
-                f"{brief(shown_path(path))} lies outside of the documents of the store",
-                remedy="name a path in its folder",
+                f"{brief(shown_path(path))} lies outside of the documents of the store"
+                ": name a path in its folder",
             )
         return self.places.tree.chunk_path(path)
 
@@ -209,7 +209,7 @@ class Documents:
                 )
         if self.wanted.revision is not None:
             if old not in self.files:
-                raise UsageError("a folder has no revision", remedy="leave the revision out")
+                raise UsageError("a folder has no revision: leave the revision out")
             check_revision(self.wanted.path, self.read(old), self.wanted.revision)
         work = MoveWork(plan=self._plan(changed))
         for path, before in sorted(held.items()):
@@ -282,8 +282,8 @@ class Documents:
             raise RefusedError(f"in {shown_path(old)} is no file that can be moved")
         if sum(os.lstat(os.path.join(self.top, one)).st_size for one in self.files) > KEPT_BYTES:
             raise RefusedError(
-                f"{shown_path(old)} has more than {KEPT_BYTES:,} bytes, which undo cannot keep",
-                remedy="move its folders one by one",
+                f"{shown_path(old)} has more than {KEPT_BYTES:,} bytes, which undo cannot keep"
+                ": move its folders one by one",
             )
 
     def _note(self, path: ChunkPath, to: ChunkPath) -> None:
@@ -320,8 +320,8 @@ class Documents:
         suffixes = [os.path.splitext(one)[1].casefold() for one in (old, new)]
         if old in self.files and suffixes[0] != suffixes[1]:
             raise UsageError(
-                f"{shown_path(new)} would be another kind of file than {shown_path(old)}",
-                remedy=f"name it {brief(posixpath.splitext(new)[0] + posixpath.splitext(old)[1])}",
+                f"{shown_path(new)} would be another kind of file than {shown_path(old)}"
+                f": name it {brief(posixpath.splitext(new)[0] + posixpath.splitext(old)[1])}",
             )
         folder = os.path.join(self.top, folder_of(new))
         there = os.listdir(folder) if os.path.isdir(folder) else []
@@ -336,8 +336,8 @@ class Documents:
                 )
             if os.path.lexists(os.path.join(folder, name)):
                 raise RefusedError(
-                    f"this file system cannot tell {brief(name)} from {brief(other)}",
-                    remedy="move it to another name first, then to this one",
+                    f"this file system cannot tell {brief(name)} from {brief(other)}"
+                    ": move it to another name first, then to this one",
                 )
 
     def check(self) -> None:

@@ -59,7 +59,7 @@ def wanted_of(places: Places, path: str, to: str, revision: str | None) -> Wante
         UsageError: The new path is empty.
     """
     if not to or "\0" in to:
-        raise UsageError("the new path is empty", remedy="filestore mv PATH NEW")
+        raise UsageError("the new path is empty: filestore mv PATH NEW")
     for start in (places.root, working_folder(), places.chunked):
         for place in typed_paths(path, (start,)):
             if path and os.path.lexists(found := absolute(place)):
@@ -120,8 +120,7 @@ def move(
     work = planner.work()
     if shown is not None and not work.plan.is_as(shown):
         raise ChangedMeanwhile(
-            "files were edited since the plan was shown: nothing was moved",
-            remedy="look at the plan again",
+            "files were edited since the plan was shown: nothing was moved; look at the plan again",
         )
     put.refuse_unmerged(places, places.tree.chunk_paths(work.before))
     undo = write.change(
@@ -144,8 +143,7 @@ class Chunks(Documents):
         folder = folder_of(next(iter(self.files.values())))
         if not layout.has_folders and folder:
             raise UsageError(
-                "the flat layout has no folders: chunk files lie beside each other",
-                remedy="name no folder",
+                "the flat layout has no folders: chunk files lie beside each other; name no folder",
             )
         for path, new in self.files.items():
             if not path.endswith(".md"):
@@ -158,9 +156,8 @@ class Chunks(Documents):
             if (chunk.origin is not None and (made or chunk.source)) or chunk.kind == "summary":
                 source = f" from {shown_path(chunk.source)}" if chunk.source else ""
                 raise RefusedError(
-                    f"{shown_path(self.store_path(path))} is generated{source}: it has the name"
-                    " and the place that its document gives it",
-                    remedy="move the document: filestore mv DOCUMENT NEW",
+                    f"{shown_path(self.store_path(path))} is generated{source}: move its document,"
+                    " which gives it name and place"
                 )
             if target and folder_of(new) != folder_of(path):
                 raise RefusedError(
@@ -203,8 +200,8 @@ class Sources(Documents):
         found = self._path(path)
         if found == self.top or not is_below(found, self.top) or is_below(found, self.places.root):
             raise UsageError(
-                f"{brief(shown_path(path))} is no document in the work tree around the store",
-                remedy="name a document or chunk file of the store, and a place in the same tree",
+                f"{brief(shown_path(path))} is no document of the work tree: name one,"
+                " or a chunk file, and a place in the same tree"
             )
         return ChunkPath(os.path.relpath(found, self.top))
 

@@ -110,8 +110,8 @@ def new_note(written: str, title: str, metadata: Mapping[str, Any] | None) -> Ne
     """
     if len(title) > _LONGEST_TITLE:
         raise UsageError(
-            f"the title has {len(title):,} characters, expected at most {_LONGEST_TITLE:,}",
-            remedy="shorten it",
+            f"the title has {len(title):,} characters, expected at most {_LONGEST_TITLE:,}"
+            ": shorten it",
         )
     for key in metadata or ():
         if reason := why_misleading(str(key)):
@@ -157,8 +157,8 @@ def _own_frontmatter(text: str) -> tuple[str, str, Mapping[str, Any]]:
             own = frontmatter.parse_block(parts.block, parts.block_line)
         except MalformedFrontmatter as error:
             raise UsageError(
-                f"the note has a {error.message}",
-                remedy="write it as 'key: value' lines between two lines '---'",
+                f"the note has a {error.message}"
+                ": write it as 'key: value' lines between two lines '---'",
             ) from error
         return parts.head.decode(), parts.body.decode(), own
     lines = text.replace("\r\n", "\n")
@@ -252,8 +252,8 @@ class NoteWriter(Struct, frozen=True):
             return FOLDER if wanted is None else wanted
         if wanted:
             raise UsageError(
-                "the flat layout has no folders: a note lies beside the other files",
-                remedy="name no folder",
+                "the flat layout has no folders: a note lies beside the other files"
+                "; name no folder",
             )
         return ""
 
@@ -313,7 +313,7 @@ class NoteWriter(Struct, frozen=True):
                 raise RefusedError(f"cannot read {shown}: {error.strerror or error}") from error
         if not status.st_mode & _WRITABLE:
             # A rename would replace it all the same.
-            raise RefusedError(f"{shown} is read-only", remedy="leave it as it is")
+            raise RefusedError(f"{shown} is read-only: leave it as it is")
         return data
 
     def _with_origin(self, path: ChunkPath, data: bytes, changed: bytes, text: str) -> bytes:
@@ -420,6 +420,6 @@ def _check_frontmatter(before: str, after: str, shown: str) -> None:
         with suppress(MalformedFrontmatter):
             frontmatter.parse(before.encode())
             raise UsageError(
-                f"{shown} would have a {error.message}: nothing was written",
-                remedy="leave 'key: value' lines between two lines '---' at its top",
+                f"{shown} would have a {error.message}: nothing was written"
+                "; leave 'key: value' lines between two lines '---' at its top",
             ) from error

@@ -243,8 +243,8 @@ class Ingest:
             )
         if not found:
             raise SourceError(
-                f"no readable document in {source.path}",
-                remedy="add text, Markdown, HTML, PDF, office documents, books or source code",
+                f"no readable document in {source.path}"
+                ": add text, Markdown, HTML, PDF, office documents, books or source code",
                 detail=listed((": ".join(one) for one in outcome.skipped), 5, separator="; "),
             )
         return found
@@ -439,7 +439,7 @@ class Ingest:
         raise RefusedError(
             f"the name {named.resource!r} is in use: {CHUNKS.store_path(prefix)} has chunks"
             " of other text",
-            remedy=f"choose another with --into, or remove it: filestore rm {named.resource}",
+            remedy=f"'filestore rm {named.resource}' removes them; or name another with --into",
         )
 
     def _plan_flat(

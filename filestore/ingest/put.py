@@ -131,7 +131,7 @@ def remove_chunks(places: Places, paths: Sequence[ChunkPath]) -> RemovedChunks:
         if not path.endswith(".md"):
             raise RefusedError(
                 f"{shown_path(CHUNKS.store_path(path))} is no chunk file",
-                remedy="'filestore rm DOCUMENT' removes a document with its record",
+                remedy="'filestore ls' lists documents, which 'filestore rm' removes",
             )
     gone, undo = _taken_out(places, paths)
     return RemovedChunks(paths=gone, undo=undo)
@@ -160,8 +160,8 @@ def _taken_out(
             except OSError as error:
                 shown = shown_path(name)
                 raise NotKeptError(
-                    f"{shown} cannot be kept, so nothing was removed: {error.strerror or error}",
-                    remedy=f"make {shown} an ordinary, readable file again, or remove it by hand",
+                    f"{shown} cannot be kept, so nothing was removed: {error.strerror or error};"
+                    " make it readable, or remove it by hand",
                 ) from error
     undo = write.change(
         places,
@@ -345,8 +345,8 @@ def check_texts_folder(snapshot: "StoreSnapshot", folder: str) -> None:
         if not folder:
             return
         raise RefusedError(
-            "texts are put into a folder of their own, and the flat layout has none",
-            remedy="put them beside the other files: name no folder",
+            "the flat layout has no folders: put the texts beside the other files, and"
+            " name no folder",
         )
     chunked = snapshot.places.chunked
     check_folders(CHUNKS, chunked, [folder], remedy=_ANOTHER)
@@ -404,8 +404,8 @@ def chunk_path(folder: str, chunk: NewChunk) -> ChunkPath:
     path = inside(ChunkPath(folder), name)
     if (reason := why_no_name(name)) or not is_truth(CHUNKS.store_path(path)):
         raise UsageError(
-            f"{brief(chunk.name)} cannot name a chunk file: {reason or 'it is hidden'}",
-            remedy=f"choose a name of at most {MAX_UNITS - len(_SUFFIX)} bytes",
+            f"{brief(chunk.name)} cannot name a chunk file: {reason or 'it is hidden'}"
+            f"; choose a name of at most {MAX_UNITS - len(_SUFFIX)} bytes",
         )
     return path
 
@@ -472,9 +472,8 @@ def chunk_bytes(chunk: NewChunk, there: Observation | None) -> bytes:
         raise UsageError(f"the text {brief(chunk.text)} cannot be written: {error}") from error
     if len(data) > MAX_CHUNK_BYTES:
         raise UsageError(
-            f"the text {brief(chunk.text)} has {len(data):,} bytes: a chunk file has at most "
-            f"{MAX_CHUNK_BYTES:,}",
-            remedy="cut it, or add it as a document, which is cut into chunks",
+            f"the text {brief(chunk.text)} has {len(data):,} bytes: a chunk file has at"
+            f" most {MAX_CHUNK_BYTES:,}; cut it, or add it as a document",
         )
     return data
 
@@ -488,8 +487,8 @@ def check_keys(metadata: Mapping[str, Any]) -> None:
     ours = sorted(set(chunk_file.OUR_KEYS).intersection(metadata))
     if ours:
         raise UsageError(
-            f"metadata cannot have {', '.join(ours)}: the store's own keys in a chunk file",
-            remedy="rename the key, as `document_source`",
+            f"metadata cannot have {', '.join(ours)}: the store's own keys in a chunk file"
+            "; rename the key, as `document_source`",
         )
 
 

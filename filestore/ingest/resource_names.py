@@ -101,8 +101,8 @@ class Naming:
                     "is in use" if other == resource else "differs only by case or composition from"
                 )
                 raise RefusedError(
-                    f"the name {resource!r} {kind} {CHUNKS.store_path(ChunkPath(other))}",
-                    remedy="choose another name with --into",
+                    f"the name {resource!r} {kind} {CHUNKS.store_path(ChunkPath(other))}"
+                    ": choose another name with --into",
                 )
         original = self._original(source, reference, is_there=before is not None)
         return Named(
@@ -229,16 +229,16 @@ class Naming:
             if is_below(path, os.path.realpath(derived)):
                 raise SourceError(
                     f"{source.path} lies in the store's own {os.path.basename(derived)}/",
-                    remedy="add originals; chunk files are followed by 'filestore sync'",
+                    remedy="'filestore sync' indexes chunk files; add originals",
                 )
         for folder in _folders_around(path):
             if is_below(path, Places(root=folder, sidecar="").chunked) and is_store(folder):
                 raise SourceError(
-                    f"{source.path} lies among the chunk files of the store {folder}",
-                    remedy="add the documents that these were made from",
+                    f"{source.path} lies among the chunk files of the store {folder}"
+                    ": add the documents that these were made from",
                 )
         if path == root:
-            raise SourceError(f"{source.path} is the store itself", remedy="add what is around it")
+            raise SourceError(f"{source.path} is the store itself: add what is around it")
 
     def _reference(self, source: SourcePath) -> str:
         """The source as recorded: in place inside the work tree, else its copy under `source/`."""
@@ -256,7 +256,7 @@ class Naming:
             reference.encode("utf-8")
         except UnicodeEncodeError as error:
             raise SourceError(
-                "the name of the source is not valid UTF-8", remedy="rename it, then add it"
+                "the name of the source is not valid UTF-8: rename it, then add it"
             ) from error
         return reference
 
@@ -290,8 +290,8 @@ class Naming:
         for look in look_at_existing(self._places, [path], self._layout):
             if look.record is None:
                 raise SourceError(
-                    f"{CHUNKS.store_path(path)} is not a usable record: {look.detail}",
-                    remedy="restore it from git, or remove it and add the source again",
+                    f"{CHUNKS.store_path(path)} is not a usable record: {look.detail}"
+                    "; restore it from git, or remove it and add the source again",
                 )
             return look.record
         return None
@@ -328,7 +328,7 @@ def _part_of(path: str, resource: str) -> RefusedError:
 def _in_use(name: str, source: str) -> RefusedError:
     return RefusedError(
         f"the name {name!r} is in use for {source}",
-        remedy=f"choose another with --into, or remove it: filestore rm {name}",
+        remedy=f"'filestore rm {name}' removes that one; or choose another name with --into",
     )
 
 

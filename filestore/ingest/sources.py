@@ -127,7 +127,7 @@ def given(paths: Sequence[str], *, into: str | None, each: bool, patterns: Seque
         UsageError: One name is given to several resources.
     """
     if into is not None and (len(paths) > 1 or each):
-        raise UsageError("--into names one document", remedy="add one path at a time with --into")
+        raise UsageError("--into names one document: add one path at a time with --into")
     folders: list[tuple[str, Sources]] = []
     unusable: list[tuple[str, FilestoreError]] = []
     for path in paths:
@@ -152,16 +152,16 @@ def sources_of(path: str, *, into: str | None, each: bool, patterns: Sequence[st
         IgnoreRulesError: Ignore rules in or around the folder cannot be followed.
     """
     if not path:
-        raise UsageError("an empty path was given", remedy="name a file or a folder")
+        raise UsageError("an empty path was given: name a file or a folder")
     place = on_disk(absolute(path))
     if not os.path.lexists(place):
-        raise SourceError(f"no such file or folder: {path}", remedy="check the path")
+        raise SourceError(f"no such file or folder: {path}; check the path")
     if not each:
         name = into if into is not None else os.path.basename(place)
         source = SourcePath(path=place, resource=name, named=into is not None)
         return Sources(paths=(source,))
     if not os.path.isdir(place):
-        raise SourceError(f"{path} is not a folder", remedy="leave --each out for a file")
+        raise SourceError(f"{path} is not a folder: leave --each out for a file")
     try:
         listing = children(place, leave_out=lambda _: False, patterns=patterns)
     except OSError as error:
@@ -207,9 +207,9 @@ def read_source(path: str) -> bytes:
     try:
         return disk.read_path(path, limit=MAX_SOURCE_BYTES, follow_links=True)
     except disk.NotAFileError as error:
-        raise SourceError(error.message, remedy="add a file or a folder") from error
+        raise SourceError(f"{error.message}; add a file or a folder") from error
     except disk.FileTooLargeError as error:
-        raise SourceError(error.message, remedy="cut it into smaller files") from error
+        raise SourceError(f"{error.message}; cut it into smaller files") from error
 
 
 class Original(Struct, frozen=True, kw_only=True):
@@ -234,7 +234,7 @@ class Original(Struct, frozen=True, kw_only=True):
             return self.held
         data = read_source(self.path)
         if source_hash(data) != self.hash:
-            raise SourceError(f"{self.path} changed while it was added", remedy="add it again")
+            raise SourceError(f"{self.path} changed while it was added: add it again")
         return data
 
 
@@ -255,8 +255,7 @@ def unreadable(path: str, error: OSError | FilestoreError) -> FilestoreError:
     if isinstance(error, FilestoreError):
         return error
     return SourceError(
-        f"cannot read {path}: {error.strerror or error}",
-        remedy="make it readable, then add it again",
+        f"cannot read {path}: {error.strerror or error}; make it readable, then add it again",
         detail=str(error),
     )
 

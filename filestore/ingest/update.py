@@ -5,6 +5,7 @@ from an original that is gone stays until a person asks for its removal.
 """
 
 import os
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
@@ -160,7 +161,7 @@ class _Looking:
         if wanted.around and not self.records:
             raise UsageError(
                 f"no document was added from {wanted.around}, inside it or around it",
-                remedy="name what is to be added: filestore add PATH",
+                remedy=f"filestore add {shlex.quote(str(wanted.around))}",
             )
         asked_for = {path for path, _, _ in self.records}
         self._documents = [one for one in self._catalog.documents() if one[0] in asked_for]

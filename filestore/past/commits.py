@@ -106,8 +106,8 @@ def _parsed(folder: str, name: str) -> str:
     answer = ask(folder, "rev-parse", "--verify", "--end-of-options", name)
     if answer.status == 0 and "is ambiguous" in answer.message:
         raise NoRevisionError(
-            f"{brief(name)} is the name of several things",
-            remedy="name it whole, as refs/heads/NAME or refs/tags/NAME",
+            f"{brief(name)} is the name of several things"
+            ": name it whole, as refs/heads/NAME or refs/tags/NAME",
         )
     return answer.output.decode("ascii").strip() if answer.status == 0 else ""
 
@@ -366,7 +366,9 @@ class Checkout:
                 f"blob {name} is not here: this is a partial clone",
                 remedy="git fetch --refetch --no-filter",
             )
-        raise NoAnswerError(f"git has no blob {name} here", remedy="git fetch, or git fsck")
+        raise NoAnswerError(
+            f"git has no blob {name} here", remedy="'git fetch' fetches it; 'git fsck' finds damage"
+        )
 
     def write(self, path: str, data: bytes) -> None:
         """Put bytes where a file is looked for; the first one stays."""

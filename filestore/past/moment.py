@@ -347,7 +347,7 @@ def log(
         NoAnswerError: There is no git, or no repository.
     """
     if not query.text.strip():
-        raise UsageError("nothing is asked", remedy="filestore log QUERY")
+        raise UsageError("nothing is asked: write `filestore log QUERY`")
     if most < 1:
         raise UsageError(f"--max must be at least 1, found {most}")
     root = home.places.root
@@ -413,7 +413,7 @@ class _Walk:
         if self._lacking:
             commits = "1 commit has" if self._lacking == 1 else f"{self._lacking:,} commits have"
             yield (
-                f"{commits} texts that were never embedded, and are found by keyword only:"
+                f"{commits} passages that were never embedded, and are found by keyword only:"
                 " --embed embeds what is missing"
             )
 

@@ -167,8 +167,8 @@ class SettingsThenError(FilestoreError, ValueError):
 
     def __init__(self, commit: Commit, error: FilestoreError) -> None:
         super().__init__(
-            f"the settings of commit {commit.commit[:12]} cannot be used: {error.message}",
-            remedy="ask an earlier or a later commit",
+            f"the settings of commit {commit.commit[:12]} cannot be used: {error.message}"
+            "; ask an earlier or a later commit",
         )
 
 
@@ -319,7 +319,7 @@ def no_store_then(home: Parts, commit: Commit) -> NoStoreThenError:
     if others:
         return NoStoreThenError(
             f"{nothing}, but one in {brief(others[0])}",
-            remedy=f"git worktree add FOLDER {commit.commit[:12]}, and search it there",
+            remedy=f"'git worktree add ../then {commit.commit[:12]}' checks it out: search there",
         )
     first = next(log_commits(root, "--reverse", "HEAD", "--", home.places.tree.pathspec), None)
     since = f"the first that has is {first.commit[:12]}" if first else "git add and commit it first"

@@ -138,7 +138,7 @@ def open_view(
                     closed.push(opened.pop_all())
                     closing.push(closed.pop_all())
                     return parts
-        raise FilestoreError("a view was damaged as soon as it was made", remedy="check the disk")
+        raise FilestoreError("a view was damaged as soon as it was made: check the disk")
 
 
 def text_keys(home: Parts) -> Iterator[bytes]:
@@ -354,6 +354,6 @@ class PastStore(Closing):
 
 
 def not_embedded(count: int, of: str = "") -> str:
-    """What to say of texts that have no vector."""
-    texts = f"1 text{of} was" if count == 1 else f"{count:,} texts{of} were"
+    """What to say of passages that have no vector."""
+    texts = f"1 passage{of} was" if count == 1 else f"{count:,} passages{of} were"
     return f"{texts} never embedded, and found by keyword only: --embed embeds what is missing"

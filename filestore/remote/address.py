@@ -125,7 +125,7 @@ def check_trusted(
         return
     raise error(
         f"this store would {would} {address}, which you have not allowed",
-        remedy="if you know it, run `filestore trust`, then the command again",
+        remedy="'filestore trust' allows it, if you know it; then run this again",
     )
 
 
@@ -188,14 +188,12 @@ def key_for(address: Address, environment: Mapping[str, str]) -> str:
     if not key:
         if address.is_official:
             raise EndpointError(
-                f"{address} wants a key, and {KEY_VARIABLE} is not set",
-                remedy=f"set {KEY_VARIABLE} or {OFFICIAL_KEY_VARIABLE} in the environment",
+                f"{address} wants a key, and {KEY_VARIABLE} is not set"
+                f"; set {KEY_VARIABLE} or {OFFICIAL_KEY_VARIABLE} in the environment",
             )
         return ""
     if not (key.isascii() and key.isprintable()) or " " in key:
-        raise EndpointError(
-            f"{variable} holds a character that no key has", remedy=f"set {variable} anew"
-        )
+        raise EndpointError(f"{variable} holds a character that no key has: set {variable} anew")
     if not address.keeps_secrets:
         raise EndpointError(
             f"{variable} is not sent to {address}: over plain http anybody on the way can read it",

@@ -196,9 +196,8 @@ class Service:
     def too_slow(self, seconds: float) -> EndpointError:
         """The error of a service that does not answer in time."""
         return EndpointError(
-            f"{self.address} did not answer within {seconds:.0f} s",
-            remedy=f"see whether the service is busy or stuck, then run the command again; "
-            f"{self._use.without}",
+            f"{self.address} did not answer within {seconds:.0f} s: see whether the"
+            f" service is busy, then run this again; {self._use.without}",
         )
 
     def _fresh_retry(self) -> Retry:
@@ -264,8 +263,8 @@ class Service:
             if len(data) > self._limits.answer_bytes:
                 raise EndpointError(
                     f"{self.address} sends more than {self._limits.answer_bytes:,} bytes as one "
-                    "answer",
-                    remedy=f"check `endpoint` {self._use.settings}",
+                    "answer"
+                    f": check `endpoint` {self._use.settings}",
                 )
             if time.monotonic() > end:
                 raise self.too_slow(limit_s)
@@ -466,31 +465,30 @@ def refusal(answer: ServiceAnswer, asked: Asked, texts: Sequence[str]) -> Endpoi
     if answer.status in (401, 403):
         done = "refused the key" if asked.key else "wants a key, and none is set"
         return EndpointUnusable(
-            f"{asked.address} {done} (status {answer.status})",
-            remedy=f"set {KEY_VARIABLE} in the environment to a key that may use {asked.model!r}",
+            f"{asked.address} {done} (status {answer.status})"
+            f": set {KEY_VARIABLE} in the environment to a key that may use {asked.model!r}",
         )
     if answer.status == 404 and quoted:
         return EndpointUnusable(
-            f"{asked.address} does not know the model {asked.model!r}{quoted}",
-            remedy=f"load it there (Ollama: `ollama pull`), or name another in "
-            f"`{use.model_key}` in filestore.toml",
+            f"{asked.address} does not know the model {asked.model!r}{quoted}: load it"
+            f" there, or name another in `{use.model_key}` in filestore.toml",
         )
     if answer.status == 404:
         return EndpointUnusable(
-            f"{asked.address} has nothing at {asked.address}{use.path} (status 404)",
-            remedy=f"check `endpoint` {use.settings}: such addresses mostly end in /v1",
+            f"{asked.address} has nothing at {asked.address}{use.path} (status 404)"
+            f": check `endpoint` {use.settings}: such addresses mostly end in /v1",
         )
     if answer.status == 429:
         when = "later" if answer.wait_s is None else f"in {_duration(answer.wait_s)}"
         return EndpointUnusable(
-            f"{asked.address} takes no more requests for now{quoted}",
-            remedy=f"run the command again {when}: {use.kept}; {use.without}",
+            f"{asked.address} takes no more requests for now{quoted}"
+            f": run the command again {when}: {use.kept}; {use.without}",
         )
     text = f" the text {start_of(texts[0])}" if len(texts) == 1 and answer.status < 500 else ""
     kind = EndpointUnusable if answer.status == 402 else EndpointError  # a bill is open
     return kind(
-        f"{asked.address} answered{text} with {answer.status}{quoted}",
-        remedy=f"see the service's own log, or check `{use.model_key}` and the settings "
+        f"{asked.address} answered{text} with {answer.status}{quoted}"
+        f": see the service's own log, or check `{use.model_key}` and the settings "
         f"{use.settings}; {use.without}",
     )
 
@@ -508,8 +506,8 @@ def fields_of(body: bytes, name: str, asked: Asked) -> Mapping[str, Any]:
             ServiceAnswer(status=200, body=body, wait_s=None, location=""), asked
         )
         raise EndpointError(
-            f"{asked.address} answered with an error{quoted}",
-            remedy=f"check `{asked.use.model_key}`, and the settings {asked.use.settings}",
+            f"{asked.address} answered with an error{quoted}"
+            f": check `{asked.use.model_key}`, and the settings {asked.use.settings}",
         )
     entries = answer.get(name)
     if not isinstance(entries, list) or not all(isinstance(one, Mapping) for one in entries):

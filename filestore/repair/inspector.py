@@ -334,7 +334,7 @@ class Inspector:
                 both = (self._catalog.vector_keys(embedded=one) for one in (True, False))
                 keys = {key for pairs in both for _, key in pairs}
                 known = len(self._embedded(keys))
-                price = f"{len(keys) - known:,} texts to embed, {known:,} from cache"
+                price = f"{len(keys) - known:,} passages to embed, {known:,} from cache"
                 yield (code, path), f"{finding.repair}: {price}"
 
     def _resolve(self, path: StorePath, kind: str) -> Step | str:
@@ -434,7 +434,7 @@ class Inspector:
         edited = sum(row.edited for row in rows)
         files = "1 chunk file" if len(rows) == 1 else f"{len(rows):,} chunk files"
         hand = f" ({edited:,} edited by hand)" if edited else ""
-        may = f"up to {files}{hand} may change, others come; texts are counted once it is read"
+        may = f"up to {files}{hand} may change, others come; passages are counted once it is read"
         return Step(
             kind="reingest",
             path=path,

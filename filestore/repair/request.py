@@ -136,8 +136,8 @@ def policy_of(
             sides = convert(words.split(","), tuple[merge.Side, ...])
         if not path or not sides or by_hunk.setdefault(named(places, path), sides) != sides:
             raise UsageError(
-                f"--hunks {text}: not one list of sides for a path",
-                remedy="write a word for each hunk: ours,theirs,both,keep:PATH",
+                f"--hunks {text}: not one list of sides for a path"
+                "; write a word for each hunk: ours,theirs,both,keep:PATH",
             )
     chosen: dict[str, str] = {}
     choices = {
@@ -147,9 +147,7 @@ def policy_of(
     for word, of_word in (*choices.items(), ("hunks", by_hunk)):
         for path in of_word:
             if chosen.setdefault(path, word) != word:
-                raise UsageError(
-                    f"{path}: either --{chosen[path]} or --{word}", remedy="choose one of them"
-                )
+                raise UsageError(f"{path}: either --{chosen[path]} or --{word}; choose one of them")
     return Policy(
         truth=truth,
         only=frozenset(only),

@@ -46,8 +46,7 @@ class UnknownReranker(FilestoreError, ValueError):
 
     def __init__(self, name: str) -> None:
         super().__init__(
-            f"unknown reranker {name!r}; known here: {_KIND}",
-            remedy=f"name one of: {_KIND}; with a model of your own as `{_KIND}:FOLDER`",
+            f"unknown reranker {name!r}: name {_KIND}, with a model of your own {_KIND}:FOLDER"
         )
 
 

@@ -131,8 +131,8 @@ class Query(Struct, frozen=True, kw_only=True):
         until = None if self.until is None else asked_span("--until", self.until)
         if since and until and since[0] >= until[1]:
             raise UsageError(
-                f"--since {self.since} is after --until {self.until}",
-                remedy=f"--since {self.until} --until {self.since}",
+                f"--since {self.since} is after --until {self.until}"
+                f": write --since {self.until} --until {self.since}",
             )
 
     @property

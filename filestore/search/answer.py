@@ -343,7 +343,7 @@ def present(
         context: How many lines around each passage are wanted.
     """
     every = (*answer.hits, *answer.nearest)
-    titles = _titles(every, found, catalog)
+    titles = titles_of(every, {path: one.row.id for path, one in found.items()}, catalog)
     sources = (
         hit.source
         for hit in every
@@ -382,8 +382,8 @@ def _shown(
     context: int,
     meaning: float | None,
 ) -> Shown:
-    is_code = _is_code(hit)
-    read = Markdown(blanked_data(hit.text), is_code=is_code)
+    is_code = _is_code(hit.source)
+    read = _as_read(hit.text, hit.source)
     marks = marker.marks(read.text)
     best = passages.best(read, marks, marker.weights)
     if best is None:
@@ -427,12 +427,21 @@ def _shown(
     )
 
 
-def _is_code(hit: Hit) -> bool:
-    if not hit.source:
+def beginning(text: str, source: str | None) -> str:
+    """How a text of a document begins, as an excerpt has it where nothing was asked."""
+    return passages.opening(_as_read(text, source)).text or passages.as_written(text).text
+
+
+def _as_read(text: str, source: str | None) -> Markdown:
+    return Markdown(blanked_data(text), is_code=_is_code(source))
+
+
+def _is_code(source: str | None) -> bool:
+    if not source:
         return False
     from filestore.extract import is_code
 
-    return is_code(hit.source)
+    return is_code(source)
 
 
 def _question(hit: Hit, found: Found, passage: Passage, marker: Marker) -> str | None:
@@ -457,23 +466,22 @@ def _chunk(hit: Hit, found: Found) -> Chunk:
         headings=hit.headings,
         pages=hit.pages,
         edited=found.row.edited or hit.freshness == "edited",
-        is_code=_is_code(hit),
+        is_code=_is_code(hit.source),
         is_section=found.row.kind == DOCUMENT,
         is_uneven=found.look.is_uneven,
         page_starts=found.look.page_starts,
     )
 
 
-def _titles(
-    hits: Sequence[Hit], found: dict[StorePath, Found], catalog: Catalog
+def titles_of(
+    hits: Sequence[FoundFile], ids: Mapping[StorePath, int], catalog: Catalog
 ) -> dict[StorePath, str]:
-    """The title of every hit's document, "" where nothing has one."""
-    own = queries.titles_of_files(catalog, [found[hit.path].row.id for hit in hits])
+    """The title of every hit's document, "" where nothing has one; `ids` are those of its file."""
+    own = queries.titles_of_files(catalog, [ids[hit.path] for hit in hits])
     sources = list({hit.source for hit in hits if hit.source})
     recorded = queries.titles_of_documents(catalog, sources)
     return {
-        hit.path: own.get(found[hit.path].row.id)
-        or recorded.get((hit.resource, hit.source or ""), "")
+        hit.path: own.get(ids[hit.path]) or recorded.get((hit.resource, hit.source or ""), "")
         for hit in hits
     }
 

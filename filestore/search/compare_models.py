@@ -144,9 +144,7 @@ def compare(
     with parts.reading() as catalog:
         queries = [one.query for one in questions or ()] or own_queries(catalog)
         if not queries:
-            raise CannotCompareError(
-                "the store holds nothing to ask for", remedy="filestore add PATH"
-            )
+            raise CannotCompareError("the store is empty: add something with `filestore add PATH`")
         goals: Sequence[Goal | None] = [None] * len(queries)
         if questions:
             chunks, owners = chunks_of(tree, catalog), catalog.sources_of_resources()

@@ -64,8 +64,8 @@ def of(given: Mapping[str, Any] | Sequence[Any] | None) -> tuple[Condition, ...]
             is_date = "is no day of the calendar"
             problem = is_date if is_iso(value) else "is neither a date nor a number"
             raise UsageError(
-                f"{brief(condition.key)} {condition.op} {brief(value)}: {brief(value)} {problem}",
-                remedy="give a date such as 2024-05-01, or a number",
+                f"{brief(condition.key)} {condition.op} {brief(value)}: {brief(value)} {problem}"
+                "; give a date such as 2024-05-01, or a number",
             )
     return tuple(found)
 
@@ -80,8 +80,8 @@ def typed(word: str, option: str) -> Condition:
     if found is None:
         raise UsageError(
             f"{option} takes KEY=VALUE, or {' '.join(OPERATORS[1:])} between the two,"
-            f" found {brief(word)}",
-            remedy=f"{option} tags=git",
+            f" found {brief(word)}"
+            f"; write {option} tags=git",
         )
     key, value = found["key"], found["value"]
     if key != key.rstrip():
@@ -94,8 +94,8 @@ def _one(given: Any) -> Condition:
         return given
     if not isinstance(given, Mapping) or "key" not in given or given.keys() - _KEYS:
         raise UsageError(
-            f"a condition has key, op and value, found {brief(str(given))}",
-            remedy='such as {"key": "created", "op": ">=", "value": "2024-05-01"}',
+            f"a condition has key, op and value, found {brief(str(given))}; write"
+            f' {{"key": "year", "op": ">=", "value": 2024}}',
         )
     return Condition(
         key=text(given["key"]), op=_operator(given.get("op", "=")), value=given.get("value", "")
@@ -108,9 +108,7 @@ _KEYS: Final = frozenset(("key", "op", "value"))
 def _operator(given: object) -> Operator:
     found = next((one for one in OPERATORS if one == given), None)
     if found is None:
-        raise UsageError(
-            f"unknown operator {brief(str(given))}", remedy=f"one of {' '.join(OPERATORS)}"
-        )
+        raise UsageError(f"unknown operator {brief(str(given))}: one of {' '.join(OPERATORS)}")
     return found
 
 

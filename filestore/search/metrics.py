@@ -179,7 +179,7 @@ def _shown(value: Any) -> str:
 
 def _invalid(message: str) -> QueriesInvalid:
     return QueriesInvalid(
-        message, remedy='write one object a line: {"query": "…", "relevant": ["handbook/leave.md"]}'
+        f'{message}; write one object a line: {{"query": "…", "relevant": ["handbook/leave.md"]}}'
     )
 
 
@@ -443,7 +443,7 @@ def unknown(problems: Sequence[str]) -> UnknownRelevantError:
     entries = "one entry names" if len(problems) == 1 else f"{len(problems):,} entries name"
     return UnknownRelevantError(
         f"{entries} nothing, or several things: {listed(problems, _SHOWN, separator='; ')}",
-        remedy="name a chunk, a source or a document: 'filestore ls --json' lists them",
+        remedy="'filestore ls --json' lists what can be named: chunks, sources, documents",
         detail="\n".join(problems),
     )
 

@@ -192,7 +192,7 @@ class Vectors:
             lacking = self._catalog.count("vectors") - len(self.index)
         if not lacking:
             return []
-        texts = "1 text has" if lacking == 1 else f"{lacking:,} texts have"
+        texts = "1 passage has" if lacking == 1 else f"{lacking:,} passages have"
         return [f"{texts} no vector of {self._embedder.name} yet: run 'filestore sync'"]
 
 
@@ -495,7 +495,7 @@ class Retriever:
         except FulltextMissing as error:
             self.notes.append(f"{error.message}: run 'filestore sync'")
         except FulltextUnreadable as error:
-            self.notes.append(f"{error.message}: {error.remedy}")
+            self.notes.append(error.in_one_line)
         return None
 
     def _open_stamped(self) -> Reader | None:

@@ -61,7 +61,7 @@ _DEEPEST: Final = 5_000
 """So far down its rankings a search looks for files that are still there."""
 NO_TREE: Final = (
     "no summaries are here to search by --tree: 'filestore enrich --summaries' makes them;"
-    " answered from all texts"
+    " answered from all passages"
 )
 
 

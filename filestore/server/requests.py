@@ -44,7 +44,7 @@ class Similar(Request, ReadingOptions, frozen=True, kw_only=True):
     """What is similar to a file."""
 
     path: Annotated[Text, argument("PATH[:LINE]")]
-    """a chunk file, or an original; with a line, the chunk or section that holds that line"""
+    """a chunk file, or an original; with a line, the chunk or passage that holds that line"""
     k: Count = 10
     """at most N files"""
 
@@ -161,8 +161,8 @@ class Verify(Request, CommonOptions, frozen=True, kw_only=True):
     """What a check finds."""
 
     level: Literal["fast", "full", "deep"] = "fast"
-    """fast: stats; full: every byte, id, vector and full-text entry; deep: also embeds some texts
-    again, asking a service where the model is one"""
+    """fast: stats; full: every byte, id, vector and full-text entry; deep: also embeds some
+    passages again, asking a service where the model is one"""
 
     def answer(self, store: "Store") -> Any:
         """The findings."""
@@ -192,13 +192,13 @@ class Sync(Request, CommonOptions, frozen=True, kw_only=True):
     """The index from the files."""
 
     embed: bool = True
-    """embed new texts now"""
+    """embed new passages now"""
     full: bool = False
     """verify everything first, and repair what that finds"""
     forget_missing: bool = False
     """remove missing files from the index even if suspiciously many are gone"""
     deep: Annotated[bool, option(local=True)] = False
-    """as --full, and also compare some texts with the model"""
+    """as --full, and also compare some passages with the model"""
 
     def answer(self, store: "Store", on_progress: OnProgress = ignore) -> Any:
         """What was done, and what is left."""
@@ -227,7 +227,7 @@ class Update(Request, CommonOptions, frozen=True, kw_only=True):
     remove_gone: bool = False
     """remove what was made from originals that are gone; what was edited by hand stays"""
     embed: bool = True
-    """embed new texts now"""
+    """embed new passages now"""
 
     def answer(self, store: "Store", on_progress: OnProgress = ignore) -> Any:
         """What was done."""
@@ -344,7 +344,7 @@ class Undo(Request, CommonOptions, frozen=True, kw_only=True):
             if not self.id or made[0].group.by != caller.program:
                 raise RefusedError(
                     "a program undoes a change of its own, by its ID",
-                    remedy="a person undoes any: filestore undo",
+                    remedy="'filestore undo' undoes any, for a person",
                 )
         return self.answer(store)
 

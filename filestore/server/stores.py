@@ -224,9 +224,7 @@ class ServedStore(Struct):
             ReadOnlyError: It is served to be read, or the token is.
         """
         if not self.access.writes:
-            raise ReadOnlyError(
-                f"{self.name} is served to be read", remedy="start the server with --write"
-            )
+            raise ReadOnlyError(f"{self.name} is served to be read: start the server with --write")
         if not caller.writes:
             raise ReadOnlyError(
                 f"the token {caller.name} may read only",
@@ -252,8 +250,8 @@ class ServedStore(Struct):
             inside = [os.path.relpath(place, one) for one in folders if is_below(place, one)]
             if not inside:
                 raise RefusedError(
-                    f"{shown_path(path)} lies outside the store",
-                    remedy="upload it, or start the server with --documents FOLDER",
+                    f"{shown_path(path)} lies outside the store"
+                    ": upload it, or start the server with --documents FOLDER",
                 )
             hidden = [
                 any(part.startswith(".") and part != "." for part in one.split(os.sep))
@@ -262,8 +260,8 @@ class ServedStore(Struct):
             if all(hidden):
                 # Such as .git and .env, which hold keys; a walk of a folder leaves them out, too.
                 raise RefusedError(
-                    f"{shown_path(path)} is hidden, or lies in a hidden folder",
-                    remedy="add it on the command line, or upload it",
+                    f"{shown_path(path)} is hidden, or lies in a hidden folder"
+                    ": add it on the command line, or upload it",
                 )
             found.append(place)
         return found
@@ -289,9 +287,7 @@ class ServedStore(Struct):
 
     def _submitted(self, threads: StoreThreads, job: Callable[[Store], T]) -> "Future[T]":
         if threads.waiting >= MOST_WAITING:
-            raise BusyError(
-                f"{self.name} has {threads.waiting} requests waiting", remedy="ask again later"
-            )
+            raise BusyError(f"{self.name} has {threads.waiting} requests waiting: ask again later")
         return threads.submit(job)
 
 
@@ -369,19 +365,19 @@ class Stores(Closing):
         """
         if not self._stores:
             raise UnknownStoreError(
-                "no store is served, only collections", remedy="start the server with a store"
+                "no store is served, only collections: start the server with a store"
             )
         if not name:
             if len(self._stores) == 1:
                 return next(iter(self._stores.values()))
             raise UsageError(
-                "several stores are served, and none was named",
-                remedy=f"name one of them: {', '.join(self._stores)}",
+                "several stores are served, and none was named"
+                f": name one of them: {', '.join(self._stores)}",
             )
         if name not in self._stores:
             raise UnknownStoreError(
-                f"no store {brief(name)} is served{did_you_mean(name, self._stores)}",
-                remedy=f"name one of: {', '.join(self._stores)}",
+                f"no store {brief(name)} is served{did_you_mean(name, self._stores)}"
+                f": name one of: {', '.join(self._stores)}",
             )
         return self._stores[name]
 
@@ -436,13 +432,11 @@ def store_names(value: Any, *, several: bool = False) -> Any:
 def of_machine(error: Exception) -> FilestoreError:
     """What the machine refused, or we did wrong, without saying where on it."""
     if isinstance(error, MemoryError):
-        return FilestoreError("there is not enough memory", remedy="ask for less")
+        return FilestoreError("there is not enough memory: ask for less")
     if isinstance(error, OSError):
         return unreadable(error)
     _LOG.error("a request failed", exc_info=error)
-    return FilestoreError(
-        f"internal error: {type(error).__name__}", remedy="see what the server logged"
-    )
+    return FilestoreError(f"internal error: {type(error).__name__}; see what the server logged")
 
 
 def named_roots(given: Sequence[str]) -> dict[str, str]:

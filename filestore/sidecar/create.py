@@ -11,7 +11,7 @@ from filestore.config.layout import SETTINGS, Places, ancestors, why_no_folder
 from filestore.core.errors import RefusedError, UsageError
 from filestore.embed import reaches_out
 from filestore.embed.models import BUNDLED, KINDS, try_out
-from filestore.fs import disk
+from filestore.fs import disk, part
 from filestore.git import attributes
 from filestore.git.attributes import attributes_in
 from filestore.sidecar.model import ask_model, chosen_by, remember
@@ -29,14 +29,27 @@ def check_place(root: str) -> None:
         UsageError: It is no folder.
     """
     if reason := why_no_folder(root):
-        raise UsageError(f"{root} {reason}", remedy="name the folder that is to be the store")
+        raise UsageError(f"{root} {reason}: name the folder that is to be the store")
     for folder in ancestors(root):
         if os.path.exists(os.path.join(folder, SETTINGS)):
             inside = "" if folder == root else "; a store inside a store is not followed"
             raise RefusedError(
-                f"{folder} is a store already{inside}",
-                remedy="use it with --store, or choose a folder outside it",
+                f"{folder} is a store already{inside}"
+                ": use it with --store, or choose a folder outside it",
             )
+
+
+def check_writable(root: str) -> None:
+    """Refuse a folder that can be written by none of ours; absolute. Nothing is written.
+
+    Raises:
+        WriteFailedError: It, or the folder it would be made in, is of others or read-only.
+    """
+    there = next(folder for folder in ancestors(root) if os.path.isdir(folder))
+    if error := part.unwritable(there):
+        # Named by a file in it: of a folder, that around it would be to blame.
+        name = os.path.join(there, SETTINGS)
+        raise disk.write_failed(name, OSError(error.errno, error.strerror))
 
 
 def make(

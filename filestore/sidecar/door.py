@@ -133,8 +133,8 @@ def read_conventions(options: AgentOptions, root: str) -> Conventions | None:
         except (OSError, ValueError, FilestoreError) as error:
             problem = f"cannot be read: {error}"
     raise ConventionsUnusable(
-        f"the conventions {shown_path(path)}: {problem}",
-        remedy="fix the file, or agents.conventions in filestore.toml",
+        f"the conventions {shown_path(path)}: {problem}"
+        "; fix the file, or agents.conventions in filestore.toml",
     )
 
 

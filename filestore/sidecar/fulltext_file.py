@@ -122,7 +122,7 @@ def findings(places: Places, catalog: Catalog, *, hashes: bool) -> list[Finding]
             detail = f"it reflects generation {stamp.generation}, the catalog is at {now}"
         elif stamp.documents != (texts := catalog.text_count()):
             code = "fulltext-mismatch"
-            detail = f"it holds {stamp.documents} texts, the catalog {texts}"
+            detail = f"it holds {stamp.documents} passages, the catalog {texts}"
     except FulltextUnreadable as error:
         code, detail = "unreadable", error.message
     path = places.part(FULLTEXT)

@@ -47,9 +47,9 @@ class ModelChanged(FilestoreError):
 
     def __init__(self, name: str) -> None:
         super().__init__(
-            f"the vectors of this store come from another model than {name}",
-            remedy="name that model in filestore.toml again, or `filestore embedder set"
-            f" {shlex.quote(name)}`",
+            f"the vectors of this store are of another model than {name}: embed again, or"
+            " name the other one",
+            remedy=f"filestore embedder set {shlex.quote(name)}",
         )
 
 
@@ -274,9 +274,7 @@ def chosen_by(word: str, *, root: str, options: ModelOptions, machine: Machine) 
     elif kind in FOLDER_KINDS:
         model = model if colon else DEFAULT_MODEL
     if options.endpoint and not is_service(kind):
-        raise UsageError(
-            "--endpoint says where openai:MODEL is", remedy="name openai:MODEL as the embedder"
-        )
+        raise UsageError("--endpoint says where openai:MODEL is; name openai:MODEL as the embedder")
     choice = Choice(name=f"{kind}:{model}", options=options, machine=machine, root=root)
     if is_service(kind):
         return choice
@@ -350,8 +348,7 @@ def _light_kind(folder: str, word: str) -> str:
         raise ModelUnusable(
             f"the model {word} has no model.onnx: only torch can run it, which takes some 10 s of"
             " each command",
-            remedy="to confirm: `filestore embedder set"
-            f" {shlex.quote(f'sentence-transformers:{word}')}`",
+            remedy=f"filestore embedder set {shlex.quote(f'sentence-transformers:{word}')}",
         )
     return "onnx"
 
@@ -396,8 +393,8 @@ def _recorded(folder: str, root: str, machine: Machine) -> tuple[str, Machine]:
     known = machine.models.get(name, folder)
     if known != folder:
         raise UsageError(
-            f"the name {name!r} stands for the model in {known}",
-            remedy="rename one of the folders, or `filestore embedder use"
-            f" {shlex.join((name, folder))}`",
+            f"the name {name!r} stands for the model in {known}: rename one of the folders, or"
+            " give the name to this one",
+            remedy=f"filestore embedder use {shlex.quote(name)} {shlex.quote(folder)}",
         )
     return name, replace(machine, models={**machine.models, name: folder})

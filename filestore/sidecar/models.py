@@ -39,7 +39,7 @@ class NothingBeside(FilestoreError):
 
     def __init__(self) -> None:
         super().__init__(
-            "no model stands beside the store's own", remedy="filestore embedder set NAME --beside"
+            "the store has no second model", remedy="filestore embedder set multilingual --beside"
         )
 
 
@@ -144,7 +144,7 @@ class Models:
         if which == "own":
             return model.why_not.in_one_line
         not_yet = NotEmbedded(
-            f"no text was embedded with {model.name} yet", remedy="filestore sync"
+            f"no passage was embedded with {model.name} yet", remedy="filestore sync"
         )
         return f"{WHOSE[which]}: {(model.problem or not_yet).in_one_line}"
 
@@ -173,12 +173,12 @@ class Models:
             return
         kept = known(catalog)
         if kept is None or (other and kept.fingerprint != other.fingerprint):
-            detail = f"no text was embedded with {model.name} yet"
+            detail = f"no passage was embedded with {model.name} yet"
         elif kept.lacking:
-            number = "1 text has" if kept.lacking == 1 else f"{kept.lacking:,} texts have"
+            number = "1 passage has" if kept.lacking == 1 else f"{kept.lacking:,} passages have"
             detail = f"{number} no vector of {model.name}"
         elif kept.generation != catalog.generation or _were_lost(embeddings, kept):
-            detail = f"texts or vectors changed without {model.name} being asked"
+            detail = f"passages or vectors changed without {model.name} being asked"
         else:
             return
         yield Finding(code="beside-behind", path=SETTINGS, detail=detail)

@@ -21,7 +21,7 @@ _DOCUMENTS: Final = "this store indexes the folder itself"
 _USELESS: Final = {
     "add": (
         "so 'add' has nothing to add",
-        "put the file there, then 'filestore sync'",
+        "'filestore sync' indexes the files that are in it",
     ),
     "import": (
         "so 'import' has no chunk files to write",
@@ -32,7 +32,7 @@ _USELESS: Final = {
         "write the file there, then 'filestore sync'",
     ),
     "rm": ("so 'rm' removes nothing", "delete the files yourself, then 'filestore sync'"),
-    "update": ("so 'update' has no copies to renew", "edit the files, then 'filestore sync'"),
+    "update": ("so 'update' has no copies to renew", "'filestore sync' indexes your edits"),
     "repair": ("so 'repair' writes only links", "edit the file, then 'filestore sync'"),
     "reconstruct": ("so there is nothing to rebuild", "open the file itself"),
 }
@@ -83,7 +83,7 @@ def check_sidecar(places: Places) -> None:
     if reason:
         error = UnsafeSidecarError(
             f"the sidecar {path} is not safe to open: {reason}",
-            remedy=f"fix its owner and mode, or 'rm -r {path}' and then 'filestore sync'",
+            remedy=f"'rm -r {path} && filestore sync' makes it anew; or fix its owner and mode",
         )
         error.path = places.sidecar_name
         raise error

@@ -133,8 +133,8 @@ class VectorRows(VectorHome):
         inside = self._inside
         if inside is not None and (inside == "." or inside.startswith(_TAKEN)):
             raise BackendSettingsWrong(
-                f"`path` of the backend {self.choice.kind} is a part of the sidecar itself",
-                remedy="name another file, such as index.jsonl",
+                f"`path` of the backend {self.choice.kind} is a part of the sidecar itself"
+                ": name another file, such as index.jsonl",
             )
         backend = self._opened()
         if self.reaches_out:
@@ -142,7 +142,7 @@ class VectorRows(VectorHome):
                 backend.address(),
                 machine=self._machine,
                 root=self._places.root,
-                would="keep its texts in",
+                would="keep its passages in",
                 error=BackendUntrusted,
             )
         with on_error(backend.close):

@@ -124,7 +124,7 @@ class AnsweringStore(Closing):
         with contextlib.suppress(FilestoreError), self._parts.reading() as catalog:
             if not any(one in words and one not in asked for one in catalog.closed() if one):
                 return error
-        return RefusedError("this concerns what is closed to programs", remedy="ask for less")
+        return RefusedError("this concerns what is closed to programs: ask for less")
 
     def _shown_status(self, found: "Status") -> "Status":
         if not self.hides:

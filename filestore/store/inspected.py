@@ -15,7 +15,8 @@ from filestore.store import Store
 
 if TYPE_CHECKING:
     from filestore.browse.evidence import Evidence
-    from filestore.browse.file import About, AboutResource, Piece
+    from filestore.browse.file import About, AboutResource
+    from filestore.browse.joined import Piece
     from filestore.browse.listing import Listing
     from filestore.browse.summary_tree import Summaries
     from filestore.browse.vectors import Explorer
@@ -102,11 +103,11 @@ class InspectedStore(Store):
         return replace(report, remaining=marked(report.remaining, self.settings.accepted))
 
     def about_file(self, path: str, *, indexed_as: str = "") -> "About":
-        """Everything known of one file, whatever state it is in; see `file.about`."""
+        """Everything known of one file, whatever state it is in, gone too; see `file.about`."""
         from filestore.browse import file
 
         with self._parts.reading() as catalog:
-            return file.about(self._parts, catalog, path, indexed_as=indexed_as)
+            return file.about(self._parts, catalog, path, indexed_as=indexed_as, last=True)
 
     def named(self, text: str) -> tuple["StorePath", int]:
         """The file that a person names, and of a document in place the line, 0 for none.
@@ -129,11 +130,11 @@ class InspectedStore(Store):
             return file.about_resource(self.places, catalog, name)
 
     def pieces(self, name: str, most: int) -> "tuple[list[Piece], int]":
-        """The texts of a resource, to be read as one; see `file.pieces`."""
-        from filestore.browse import file
+        """The texts of a resource, to be read as one; see `joined.pieces`."""
+        from filestore.browse import joined
 
         with self._parts.reading() as catalog:
-            return file.pieces(self.places, catalog, name, self._parts.layout, most)
+            return joined.pieces(self.places, catalog, name, self._parts.layout, most)
 
     def followed(self, path: str, written: str) -> tuple["StorePath", str]:
         """The file, and the heading, that a link leads to; see `links.followed`."""

@@ -160,8 +160,8 @@ class ReadableStore(AnsweringStore):
         """The parts, for the thread that they belong to."""
         if threading.get_ident() != self._thread:
             raise OtherThreadError(
-                f"the store in {self.root} was opened by another thread",
-                remedy="open it again in this thread: filestore.open(…)",
+                f"the store in {self.root} was opened by another thread"
+                ": open it again in this thread: filestore.open(…)",
             )
         return self._session
 
@@ -592,9 +592,9 @@ class ReadableStore(AnsweringStore):
 
     def reconstruct(self, resource: str) -> "Reconstruction":
         """The text of a document from its chunk files as they are on disk."""
-        from filestore.browse import file, named
+        from filestore.browse import joined, named
 
         refuse_useless(self.places, "reconstruct")
         with self._parts.reading() as catalog:
             name = named.resource_named(catalog, resource, self.places)
-            return file.reconstruct_resource(self.places, catalog, name, self._parts.layout)
+            return joined.reconstruct_resource(self.places, catalog, name, self._parts.layout)

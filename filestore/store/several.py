@@ -40,7 +40,7 @@ def search_stores(
 
     asked, names = Query.of(query, options), [os.fsdecode(one) for one in stores]
     if not names:
-        raise UsageError("no store is named to be searched", remedy="name one by its path")
+        raise UsageError("no store is named to be searched: name one by its path")
 
     def ask(name: str) -> "Answer":
         with Store.open(name, configuration=configuration) as store:

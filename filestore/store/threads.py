@@ -125,7 +125,7 @@ class StoreThreads(Closing):
             UsageError: It was closed.
         """
         if self._is_closed:
-            raise UsageError(f"the store in {self.root} was closed", remedy="open it again")
+            raise UsageError(f"the store in {self.root} was closed: open it again")
         if self._work.pid != os.getpid():
             # The threads did not come along into a forked child.
             self._end.detach()

@@ -428,7 +428,7 @@ def embed_waiting(
         with parts.comparing() as catalog:
             texts = catalog.count("vectors")
             has = texts - catalog.waiting_count()
-        error.add_note(f"{has:,} of {texts:,} texts have vectors\nrun 'filestore sync'")
+        error.add_note(f"{has:,} of {texts:,} passages have vectors\nrun 'filestore sync'")
         raise
     return done
 

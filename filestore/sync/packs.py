@@ -137,11 +137,10 @@ def export_pack(
     # No path that belongs to the store, or to something that is no pack.
     if folder := own_folder_of(parts.places, path):
         raise TargetRefused(
-            f"{path} lies in {folder}, which holds files of the store",
-            remedy="name a file outside it",
+            f"{path} lies in {folder}, which holds files of the store: name a file outside it",
         )
     if not os.path.basename(path):
-        raise TargetRefused(f"{path!r} names no file", remedy="name the file itself")
+        raise TargetRefused(f"{path!r} names no file: name the file itself")
     check_target(path, is_pack, found="it is no pack")
     with EmbeddingCache.open(parts.places.embeddings, read_only=True) as embeddings:
         known = embeddings.fingerprints()
@@ -317,7 +316,7 @@ def _checked(parts: Parts, pack: Pack, path: str, chance: random.Random) -> tupl
         raise PackDiffers(
             f"{path} has another vector for {one.name} than {embedder.name} gives: their cosine"
             f" is {cosine:.3f}, expected at least {LEAST_COSINE}",
-            remedy="do not use this pack: 'filestore sync' embeds the texts here",
+            remedy="'filestore sync' embeds the passages here, without this pack",
         )
     return own, len(texts)
 
@@ -346,7 +345,7 @@ def _own_texts(
         raise PackUnchecked(
             path,
             f"none of {len(others):,} files of the store has a text that is among them",
-            "run 'filestore sync --no-embed', so that all texts are known" if others else "",
+            "run 'filestore sync --no-embed', so that all passages are known" if others else "",
         )
     keys = chance.sample(sorted(found), min(COMPARED, len(found)))
     return [found[key] for key in keys]

@@ -149,7 +149,7 @@ def require_room(parts: Parts, catalog: Catalog, change: ModelChange) -> None:
     fingerprint = own.fingerprint if own else catalog.meta("fingerprint")
     if change.embedder.fingerprint == fingerprint:
         raise RefusedError(
-            f"{name} gives the same vectors as the store's own model", remedy="name another model"
+            f"{name} gives the same vectors as the store's own model: name another model"
         )
     if there is not None and not is_there:
         raise RefusedError(
@@ -211,7 +211,7 @@ def switch(parts: Parts) -> Switched:
         if embedder is None:
             raise model.why_not
         if short := lacking(catalog, embeddings, embedder.fingerprint):
-            number = "1 text has" if len(short) == 1 else f"{len(short):,} texts have"
+            number = "1 passage has" if len(short) == 1 else f"{len(short):,} passages have"
             raise NotEmbedded(f"{number} no vector of {model.name} yet", remedy="filestore sync")
         assert before.second is not None
         other = _as_second(before.embedder, before.model)
@@ -279,7 +279,7 @@ def _write(parts: Parts, wanted: settings.Settings) -> None:
         data = settings.read(path)
         if settings.parse(data, name=path).models != parts.settings.models:
             raise SettingsMovedError(
-                f"{path} names other models than a moment ago", remedy="run the command again"
+                f"{path} names other models than a moment ago: run the command again"
             )
         disk.write_path(path, written.with_models(data, wanted))
 
@@ -313,8 +313,8 @@ def options_of(kind: str, given: list[str]) -> Backend:
     """
     if kind not in settings.BACKENDS:
         raise UsageError(
-            f"there is no backend {brief(kind)}{did_you_mean(kind, settings.BACKENDS)}",
-            remedy=f"the backends are {', '.join(settings.BACKENDS)}",
+            f"there is no backend {brief(kind)}{did_you_mean(kind, settings.BACKENDS)}"
+            f": the backends are {', '.join(settings.BACKENDS)}",
         )
     values: dict[str, str | int | bool | tuple[str, ...]] = {}
     for word in given:
@@ -324,13 +324,13 @@ def options_of(kind: str, given: list[str]) -> Backend:
             raise UsageError("an option is written KEY=VALUE", remedy="filestore backend list")
         if _PASSWORD.search(value):
             raise UsageError(
-                f"{brief(key)} holds a password, and filestore.toml is committed",
-                remedy="leave the password out; set PGPASSWORD, or write it into ~/.pgpass",
+                f"{brief(key)} holds a password, and filestore.toml is committed; use"
+                " PGPASSWORD or ~/.pgpass",
             )
         if not value:
             raise UsageError(f"{brief(key)} has no value", remedy="filestore backend list")
         if key in values:
-            raise UsageError(f"{brief(key)} is given twice", remedy="give it one value")
+            raise UsageError(f"{brief(key)} is given twice: give it one value")
         if key == "metadata_whitelist":
             values[key] = tuple(one for one in value.split(",") if one)
         elif value in ("true", "false"):

@@ -210,7 +210,7 @@ def _check_entries(
         for one in _silent(catalog, reader, file, texts)
     ]
     report.add(_of_texts(tree, catalog, silent, "its own words do not find it"))
-    kind = "sections" if snapshot.layout.has_sections else "files"
+    kind = "passages" if snapshot.layout.has_sections else "files"
     number, among = len(looked_up), f"{len(ids):,} {kind} in the full-text index"
     report.checked.append(f"the words of {number:,} of {among}")
     if number < len(ids):

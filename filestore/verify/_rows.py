@@ -152,9 +152,9 @@ def loose_ends(catalog: Catalog, ids: Ids) -> Iterator[str]:
     wrong = [
         one for one, key in keys.items() if not isinstance(key, bytes) or vector_id(key) != one
     ]
-    yield from _counted(files, "texts belong to no file")
-    yield from _counted(used - keys.keys(), "texts have no vector id that is known")
-    yield from _counted(keys.keys() - used, "vector ids belong to no text")
+    yield from _counted(files, "passages belong to no file")
+    yield from _counted(used - keys.keys(), "passages have no vector id that is known")
+    yield from _counted(keys.keys() - used, "vector ids belong to no passage")
     yield from _counted(wrong, "vector ids are not those of their keys")
 
 
@@ -174,7 +174,7 @@ def _problem(row: tuple[Any, ...], path: str, keys: Any) -> str:
     if not isinstance(keys, bytes) or data is None:
         return _MISSING
     if content_hash(keys) != row[_TEXT_KEY]:
-        return "its vector ids are not those of its texts"
+        return "its vector ids are not those of its passages"
     try:
         is_last_seen = kept_hash(data) == row[_FILE_HASH]
     except (TypeError, AttributeError):  # whatever a flipped type byte made

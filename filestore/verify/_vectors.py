@@ -363,7 +363,7 @@ def check_model(
         # What SQLite cannot reach was reported when the embeddings were read.
         report.not_checked.append(f"the model with embeddings that are damaged ({error.detail})")
     if not sample.is_all:
-        report.not_checked.append(f"the model with texts outside slice {sample}")
+        report.not_checked.append(f"the model with passages outside slice {sample}")
 
 
 def _ask_model(
@@ -382,10 +382,10 @@ def _ask_model(
                 f"{likeness:.3f} to itself, expected at least {1 - TOLERANCE}"
             )
             report.add([Finding(code="model-drift", path=SETTINGS, detail=detail)])
-            report.not_checked.append("each text with the model, since the model is another")
+            report.not_checked.append("each passage with the model, since the model is another")
             return
         _embed_again(snapshot, embedder, embeddings, keys, report, on_progress)
-        report.checked.append(f"the embeddings of {len(keys):,} texts against the model")
+        report.checked.append(f"the embeddings of {len(keys):,} passages against the model")
     except (EndpointError, ModelMissing, ModelUnusable) as error:
         report.not_checked.append(f"the model, since it does not answer: {error.message}")
 
@@ -446,7 +446,7 @@ def _look_up(
     known = {finding.path for finding in report.findings if finding.other == file_of(snapshot)}
     lost = findings(snapshot, "vector-mismatch", wrong, file_of(snapshot))
     report.add(finding for finding in lost if finding.path not in known)
-    report.checked.append(f"whether texts are found by their own vectors: {len(keys):,}")
+    report.checked.append(f"whether passages are found by their own vectors: {len(keys):,}")
 
 
 def astray(index: "VectorIndex", identifier: int, vector: "NDArray[float32]") -> str:

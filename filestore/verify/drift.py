@@ -295,7 +295,9 @@ def classify(tree: Tree, row: FileRow | None, look: Observation) -> Finding | No
         return Finding(code="modified", path=path, detail=detail)
     if look.state == INDEXED and row.state == INDEXED and row.text_key == look.text_key:
         return Finding(
-            code="metadata-modified", path=path, detail="its frontmatter differs, its texts do not"
+            code="metadata-modified",
+            path=path,
+            detail="its frontmatter differs, its passages do not",
         )
     if look.state == RECORD and row.state == RECORD:
         return Finding(code="metadata-modified", path=path, detail="the record differs")

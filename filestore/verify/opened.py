@@ -104,7 +104,7 @@ def require_open_batch(
     shut = _shut(parts, catalog, groups)
     newest = next((one for one in reversed(groups) if not one.is_all("before")), None)
     if identifier is None and newest in shut and newest is not None:
-        raise BatchMissingError("the newest change is a person's", remedy="name another one")
+        raise BatchMissingError("the newest change is a person's: name another one")
     if identifier in {batch.identifier for group in shut for batch in group.batches}:
         raise BatchMissingError(
             f"no batch {identifier!r}", remedy="'filestore undo --list' shows what is there"
@@ -142,8 +142,7 @@ def require_open_originals(parts: Parts, paths: Sequence[str], into: str | None)
             name = os.path.relpath(place, os.path.realpath(places.root))
             if door.closed.matches(name) or door.closed.matches(place):
                 raise RefusedError(
-                    f"{shown_path(path)} is closed to programs",
-                    remedy="add it on the command line",
+                    f"{shown_path(path)} is closed to programs: add it on the command line",
                 )
         name = into or os.path.basename(os.path.normpath(path))
         require_name(places, door, places.tree.store_path(ChunkPath(name)))

@@ -61,10 +61,10 @@ def stale_summaries(snapshot: StoreSnapshot) -> Iterator[Finding]:
         yield Finding(
             code="summary-stale",
             path=snapshot.places.tree.store_path(path),
-            detail=f"{reasons[path]}; to make it again some {tokens:,} tokens are read",
+            detail=f"{reasons[path]}; about {tokens:,} tokens to redo",
         )
     for path, lacking in summaries.questions_out_of_step(catalog):
-        texts = "1 text that is" if lacking == 1 else f"{lacking:,} texts that are"
+        texts = "1 passage that is" if lacking == 1 else f"{lacking:,} passages that are"
         detail = f"it has questions for {texts} not there any more, which find nothing"
         yield Finding(
             code="summary-stale", path=snapshot.places.tree.store_path(path), detail=detail
@@ -305,7 +305,7 @@ def ingest_conflicts(snapshot: StoreSnapshot) -> Iterator[Finding]:
         }:
             # What of the other version needed no choice was added.
             reported.add(conflict.source)
-            detail = "chunk files may have texts of a version that it no longer is: add it again"
+            detail = "chunk files may have text of a version that it no longer is: add it again"
             yield Finding(code="source-modified", path=StorePath(conflict.source), detail=detail)
 
 

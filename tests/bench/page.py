@@ -46,14 +46,17 @@ def main() -> None:
     parser.add_argument("--root", metavar="DIR", help="a store that is there, instead")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as work:
-        root = given.root
+        root, settings = given.root, Path(work, "settings")
+        settings.mkdir()
         if root is None:
             root = os.path.join(work, "notes")
             make_notes(root, given.documents, given.folders)
             made = ("init", "--in-place", root, "--embedder", given.embedder, "--no-input")
+            # Only who made a full-text index has it read.
+            os.environ["XDG_CONFIG_HOME"] = str(settings)
             measure.run(measure.filestore(*made))
-        settings = Path(work, "settings")
-        settings.mkdir()
+        else:
+            settings = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
         with serving(settings, root) as server:
             rows = asyncio.run(driven(server, Path(work, "profile")))
     print(measure.table(f"The page over {given.root or f'{given.documents:,} documents'}", rows))
@@ -80,6 +83,9 @@ def make_notes(root: str, documents: int, folders: int) -> None:
 
 async def driven(server: Served, profile: Path) -> list[Row]:
     """The rows of the table."""
+    known = server.ask("search", query=TYPED[0])
+    if any("full-text" in note for note in known["notes"]):
+        raise SystemExit(f"no words are searched here: {known['notes']}")
     async with chromium.browser_of(profile) as browser:
         await browser.call("Page.navigate", url=f"{server.url}#token={server.token}")
         await browser.until(READY)

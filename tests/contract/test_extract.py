@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from filestore.extract import _FAMILY, Document, ExtractionError, for_name
+from tests.advice import advised
 
 SAMPLES = {
     "note.txt": b"A note.\r\nIts second line.\rIts third.\n",
@@ -65,7 +66,7 @@ def extract_or_refuse(name, data):
 def assert_sound(outcome, name):
     if isinstance(outcome, ExtractionError):
         assert name in outcome.message
-        assert outcome.remedy
+        assert advised(outcome)
         return
     assert isinstance(outcome, Document)
     assert outcome.text.strip()

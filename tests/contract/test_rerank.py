@@ -15,6 +15,7 @@ from filestore.config.user_config import Machine
 from filestore.core.errors import missing_packages
 from filestore.embed import ModelMissing, ModelUnusable
 from filestore.rerank import Reranker, UnknownReranker, open_reranker
+from tests.advice import advised, all_words
 
 pytestmark = pytest.mark.model
 
@@ -167,7 +168,7 @@ def test_a_model_that_is_not_here_is_missing(tmp_path: Path) -> None:
     machine = Machine(environment={"HF_HOME": str(tmp_path)})
     with pytest.raises(ModelMissing) as caught:
         open_reranker("cross-encoder:nobody/nothing", machine=machine, root=str(tmp_path))
-    assert caught.value.remedy
+    assert advised(caught.value)
     assert caught.value.exit_code == 3
 
 
@@ -195,7 +196,7 @@ def test_a_folder_that_is_no_model_is_a_clear_error(
     with pytest.raises(ModelUnusable, match=said) as caught:
         opened("cross-encoder", folder).score("a banana", TEXTS)
     assert str(folder) in caught.value.message
-    assert caught.value.remedy
+    assert advised(caught.value)
 
 
 def test_code_in_a_folder_is_not_run(damaged: Callable[..., Path], model_folder: Path) -> None:
@@ -218,7 +219,7 @@ def test_an_unknown_reranker_is_named_with_the_known_ones() -> None:
     with pytest.raises(UnknownReranker, match="telepathy") as caught:
         open_reranker("telepathy:x", machine=Machine(), root="/a/store")
     assert "cross-encoder" in caught.value.message
-    assert "cross-encoder" in caught.value.remedy
+    assert "cross-encoder" in all_words(caught.value)
     assert caught.value.exit_code == 3
 
 

@@ -595,7 +595,7 @@ SCENARIOS = {
             make=two_models,
             words=("embedder", "drop", "--yes"),
             again=("embedder", "drop", "--yes"),
-            nothing_left="no model stands beside",
+            nothing_left="the store has no second model",
             is_whole=True,
         ),
         # The rows that nothing needs, the catalog, then the smaller file.

@@ -33,6 +33,9 @@ from filestore.exchange.base import Chunk, Collection, Form, FormDamaged, Resour
 from filestore.exchange.faiss_json import FaissJson
 from filestore.exchange.ragmd import RagMd
 
+sys.path.insert(0, str(Path(__file__).parents[2]))
+from tests.advice import advised
+
 COUNT: Final = 10_000
 SEED: Final = 16
 MEMORY_BYTES: Final = 256 * 1024 * 1024
@@ -182,7 +185,7 @@ def check(form: Form, path: Path, folder: Path) -> str:
         found = form.read(str(path))
         resources = list(found)
     except FormDamaged as error:
-        return "refused" if error.message and error.remedy else "refused without a word"
+        return "refused" if advised(error) else "refused without a word"
     for one in resources:
         for chunk in one.chunks:
             assert isinstance(chunk.text, str)

@@ -12,6 +12,7 @@ import pytest
 
 import filestore
 from filestore.config.layout import PARTS
+from tests.advice import all_words
 from tests.system import hostile_sidecar
 from tests.system.hostile_sidecar import LAYOUTS, WORD, Home, git, quietly
 
@@ -272,4 +273,4 @@ def test_the_library_names_what_it_refuses(homes: Callable[[str], Home]) -> None
     os.chown(home.sidecar / "past", 65534, 65534)
     with pytest.raises(filestore.FilestoreError, match=r"past is not safe.*user 65534") as caught:
         filestore.open(home.root)
-    assert f"rm -r {home.sidecar / 'past'}" in caught.value.remedy
+    assert f"rm -r {home.sidecar / 'past'}" in all_words(caught.value)

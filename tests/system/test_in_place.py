@@ -172,8 +172,8 @@ def test_a_commit_from_before_the_store_says_how_to_go_on(notes: Workspace) -> N
     for words in (("search", "walrus"), ("status",), ("sync",)):
         said = notes(*words, code=3).stderr
         assert f"git -C {notes.folder} checkout BRANCH -- filestore.toml" in said
-        assert f"filestore init --in-place {notes.folder}'" in said
+        assert f"filestore init --in-place {notes.folder}" in said
     done = notes("init", "--in-place", "--embedder", "builtin")
-    assert "embedded" not in done.stdout or "embedded 0 texts" in done.stdout
+    assert "embedded" not in done.stdout or "embedded 0 passages" in done.stdout
     assert settings.is_file()
     assert found(notes, "walrus") == [("b.md", 3)]

@@ -123,7 +123,7 @@ def test_another_thread_is_told_to_open_its_own(store, use):
     thread.start()
     thread.join()
     assert [type(error) for error in caught] == [OtherThreadError]
-    assert "filestore.open" in caught[0].remedy
+    assert "filestore.open" in caught[0].message
     assert len(store.search("renewal")) == 1
 
 

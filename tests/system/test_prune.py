@@ -170,7 +170,8 @@ def test_sync_full_that_a_person_typed_removes_them(edited: Any) -> None:
     """It says how many, and once; the file has no room for them any more."""
     before, size = count(edited), (edited.sidecar / "embeddings.sqlite").stat().st_size
     assert (
-        "removed 3 embeddings that no text here and no undo has" in edited("sync", "--full").stdout
+        "removed 3 embeddings that no passage here and no undo has"
+        in edited("sync", "--full").stdout
     )
     assert count(edited) == before - 3
     assert (edited.sidecar / "embeddings.sqlite").stat().st_size <= size

@@ -21,6 +21,7 @@ from tui.app.frame import Frame, Options
 from tui.formatting.findings import Coverage
 from tui.state.rows import Document
 from tui.views.browse import BrowseView
+from tui.views.context import Target
 from tui.workers.session_file import Saved
 from tui.workers.task_manager import TaskManager
 from tui.workers.tasks import Opening
@@ -238,7 +239,7 @@ def test_the_filter_keeps_what_matches(root):
     async def typed(page, pilot, text):
         await press(pilot, "slash")
         page.focused.value = text
-        await until(pilot, lambda: f" for {text}" in seen(page))
+        await until(pilot, lambda: "esc: all" in seen(page))
         shown = set(page.view.outline.model.tops)
         await press(pilot, "escape")
         await shows(pilot, "3 documents")
@@ -290,7 +291,7 @@ def test_a_filter_that_takes_long_says_so(root):
         await press(pilot, "slash", *"long")
         await shows(pilot, "filtering … long")
         gate.set()
-        await shows(pilot, "1 chunk of 1 document for long")
+        await shows(pilot, "1 chunk of 1 document")
         assert "filtering" not in seen(page)
 
     browse(root, act)
@@ -310,6 +311,9 @@ def test_a_search_takes_the_place_of_the_tree(root):
         assert page.view.detail.reader.match[1] == 1
         await press(pilot, "escape")
         assert page.focused is page.view.search.hits
+        # The list leads through the matches of the text, too.
+        await press(pilot, "N")
+        assert "no match in this text" not in seen(page)
         await press(pilot, "ctrl+t", "ctrl+t")
         await shows(pilot, "file · keyword")
         await press(pilot, "escape")
@@ -427,7 +431,7 @@ def test_keys_behind_enter_are_not_part_of_the_question(root):
         await press(pilot, "slash")
         for key in ("l", "o", "n", "g", "enter", "j", "j"):
             page.simulate_key(key)
-        await shows(pilot, "1 document for long")
+        await shows(pilot, "of 1 document")
         await until(pilot, lambda: page.focused is page.view.outline.rows)
         assert page.view.outline.input.value == "long"
 
@@ -579,7 +583,7 @@ def test_the_map_marks_what_is_selected_and_leads_to_the_next_point(root):
         await shows(pilot, "keeps its vectors")
         await press(pilot, "m")
         total = sum(row.children for row in page.view.outline.resources.values())
-        await shows(pilot, f"all {total} texts", "@", "a guide.md", "[Map]")
+        await shows(pilot, f"all {total} passages", "@", "a guide.md", "[Map]")
         drawn = page.view.detail.map
         assert signs(drawn) == 1
         page.view.outline.rows.focus()
@@ -600,6 +604,15 @@ def test_the_map_marks_what_is_selected_and_leads_to_the_next_point(root):
             x, y = drawn.point
             assert y * drawn._plotted.width + x in drawn._plotted.members
         assert len(places) > 2
+        # Every point is reached, in both directions.
+        cells = set(drawn._plotted.members)
+        for key in ("n", "N"):
+            reached = set()
+            for _ in cells:
+                await press(pilot, key)
+                x, y = drawn.point
+                reached.add(y * drawn._plotted.width + x)
+            assert reached == cells
         target = drawn._found.paths[drawn._at]
         await press(pilot, "enter")
         await until(pilot, lambda: page.view.outline.path == target)
@@ -643,6 +656,25 @@ def test_findings_mark_their_rows(root):
         await shows(pilot, "its text differs", "repair: changed since it was indexed")
         found(page)
         await until(pilot, lambda: "modified" not in seen(page))
+
+    browse(root, act)
+
+
+def test_a_file_that_is_gone_is_read_as_it_was_indexed(root):
+    """A deleted chunk shows its last text, alone and in the whole document; its row is marked."""
+    path = chunk(root, "keeps its vectors")
+    os.remove(os.path.join(root, path))
+
+    async def act(page, pilot):
+        found(page, Finding(code="missing", path=path, detail="the file is gone"))
+        page.view.detail.show(Target(resource="guide.md"))
+        await shows(pilot, "keeps its vectors", f"{os.path.basename(path)}, as it was indexed")
+        assert "chunk more" not in seen(page)
+        page.view.open_path(path)
+        await shows(pilot, "E x missing", "the file is gone", "the file is not there")
+        await shows(pilot, "keeps its vectors")
+        await press(pilot, "f")
+        await shows(pilot, "on disk    no file")
 
     browse(root, act)
 
@@ -933,7 +965,7 @@ def test_marked_files_are_copied_and_planned_for_together(root):
         await press(pilot, "enter", "down")
         await shows(pilot, "chunk3.md")
         await press(pilot, "space", "space")
-        await shows(pilot, "2 marked  y copies their paths, p plans")
+        await shows(pilot, "2 marked  y copies, p plans")
         page.view.copy_marked()
         await until(pilot, lambda: copied)
         assert copied.pop() == ("\n".join(paths[:2]), "2 paths")

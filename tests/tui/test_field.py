@@ -32,7 +32,7 @@ def test_nothing_in_a_field_steers_the_terminal():
 
 def test_a_caption_wraps_and_only_beyond_its_limit_is_cut():
     """A sum is read whole where it needs two rows; the ellipsis comes on the last row alone."""
-    total = "40 steps: no file of yours is touched, 23 texts embedded, 14,434 bytes read"
+    total = "40 steps: no file of yours is touched, 23 passages embedded, 14,434 bytes read"
 
     async def session():
         async with App().run_test(size=(40, 12)) as pilot:

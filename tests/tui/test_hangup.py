@@ -14,6 +14,7 @@ import pytest
 from filestore import Store
 from tui import SIGNALLED
 from tui.workers.faults import ENDING
+from tui.workers.session_file import recent
 
 from .processes import children, is_running
 from .raw_terminal import Screen
@@ -62,6 +63,21 @@ def test_a_closed_terminal_ends_it(tmp_path):
             seen += os.read(ours, 1 << 16)
     os.close(ours)
     assert process.wait(20) == SIGNALLED + signal.SIGHUP
+
+
+def test_the_store_of_a_killed_inspector_is_a_recent_one(tmp_path):
+    """Nothing is left to be done at the end: it is remembered once it is open."""
+    root, configuration = str(tmp_path / "file_index"), str(tmp_path / "configuration")
+    Store.create(root, layout="tree", embedder="builtin", configuration=configuration).close()
+    with Screen(str(tmp_path), home=tmp_path) as screen:
+        environment = {"XDG_STATE_HOME": str(tmp_path / "state"), "HOME": str(tmp_path)}
+        until = time.monotonic() + 20
+        while not recent(environment):
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        os.kill(screen.process.pid, signal.SIGKILL)
+        screen.process.wait(20)
+    assert recent(environment) == [root]
 
 
 @pytest.mark.parametrize("step", ["compose", "open_store", "page_of"])

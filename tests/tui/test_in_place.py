@@ -73,7 +73,7 @@ def test_folders_documents_and_sections(folder):
     async def act(onlooker):
         onlooker.check("notes")
         await to_beans(onlooker)
-        await onlooker.press("j", "j", words="section 2 of 3")
+        await onlooker.press("j", "j", words="passage 2 of 3")
         for columns, rows in SIZES:
             await onlooker.resize(columns, rows)
             onlooker.check(f"notes-section-{columns}x{rows}")
@@ -98,7 +98,7 @@ def test_a_search_leads_to_the_section(folder):
     check_textual()
 
     async def act(onlooker):
-        await onlooker.press("s", *"every second day", "enter", words="section 3 of 3")
+        await onlooker.press("s", *"every second day", "enter", words="passage 3 of 3")
         onlooker.check("notes-search")
         assert onlooker.app.view.line_to_edit() == 11
         await onlooker.press("enter", words="▾ garden/")
@@ -123,12 +123,52 @@ def test_the_filter_shows_sections_below_a_heading_that_fits(folder):
     """A document that fits itself is shown without them, under its whole path, the best first."""
 
     async def act(onlooker):
-        await onlooker.press("slash", *"harvest", words="1 section of 1 document")
+        await onlooker.press("slash", *"harvest", words="1 passage of 1 document")
         assert "1 of 3" in seen(onlooker.app)
-        await onlooker.press(*["backspace"] * 7, *"beans", words="for beans")
+        await onlooker.press(*["backspace"] * 7, *"beans", words="passages of 2 documents")
         assert "garden/Beans.md" in seen(onlooker.app)
         assert " of 3" not in seen(onlooker.app)
         await onlooker.press("escape", words="4 documents")
+
+    look(folder, act)
+
+
+OVER_TWO = """---
+kind: summary
+headings: [Growing]
+children:
+- {path: garden/Beans.md, hash: "sha256:ZEROS"}
+- {path: garden/2026/May.md, hash: "sha256:ZEROS"}
+---
+Beans are sown in May.
+""".replace("ZEROS", "0" * 64)
+
+
+def test_summaries_are_rows_and_the_filter_finds_them(folder):
+    """One of several documents is the first row of their folder; escape leads there."""
+    root = folder / "example_index"
+    over = ".filestore-summaries/garden/summary1.md"
+    (root / over).parent.mkdir(parents=True)
+    (root / over).write_text(OVER_TWO)
+    with Store(str(root), configuration=str(folder / "configuration")) as store:
+        store.enrich("garden/Beans.md")
+        store.sync()
+
+    async def act(onlooker):
+        tree = onlooker.app.view.outline
+        await onlooker.press("slash", *"growing", "enter", words="summary  Growing")
+        await onlooker.press("j", words="Beans are sown in May.")
+        assert tree.path == over
+        await onlooker.press("escape", words="! stale  L1 Growing")
+        await onlooker.until(lambda: tree.path == over)
+        assert [type(one).__name__ for one in tree.key] == ["str", "Node"]
+        (own,) = (root / ".filestore-summaries" / "garden" / "Beans.md").glob("summary*.md")
+        onlooker.app.open_path(str(own.relative_to(root)))
+        await onlooker.until(lambda: tree.path.endswith(f"Beans.md/{own.name}"))
+        await onlooker.press("ctrl+r")
+        await onlooker.told("looked again")
+        await onlooker.press("h", "h", "j", words="L1 Growing")
+        assert not onlooker.app.errors
 
     look(folder, act)
 
@@ -139,10 +179,10 @@ def test_the_keys_walk_from_section_to_section(folder):
     async def act(onlooker):
         await to_beans(onlooker)
         for number in (1, 2, 3):
-            await onlooker.press("]", words=f"section {number} of 3")
+            await onlooker.press("]", words=f"passage {number} of 3")
         await onlooker.press("]")
-        await onlooker.told("this is the last section")
-        await onlooker.press("[", words="section 2 of 3")
+        await onlooker.told("this is the last passage")
+        await onlooker.press("[", words="passage 2 of 3")
 
     look(folder, act)
 
@@ -151,8 +191,8 @@ def test_a_command_line_leads_to_the_section_of_a_line(folder):
     """At the start and typed later; a file that is not there is told as a document."""
 
     async def act(onlooker):
-        await onlooker.read("section 3 of 3")
-        await onlooker.press(":", *"show garden/Beans.md:6", "enter", words="section 2 of 3")
+        await onlooker.read("passage 3 of 3")
+        await onlooker.press(":", *"show garden/Beans.md:6", "enter", words="passage 2 of 3")
         await onlooker.press(":", *"show garden/Peas.md", "enter", words="no document")
         await onlooker.press(":", *"show new.md", "enter", words="Not indexed yet.")
 
@@ -165,7 +205,7 @@ def test_a_neighbour_leads_to_its_section(folder):
     async def act(onlooker):
         await onlooker.press("enter", "j", "enter", words="May.md")
         await onlooker.press("j", "b", words="Beans.md:5")
-        await onlooker.press("enter", words="section 2 of 3")
+        await onlooker.press("enter", words="passage 2 of 3")
         assert "Sowing" in seen(onlooker.app)
 
     look(folder, act, size=(160, 30))
@@ -250,7 +290,7 @@ def test_a_command_line_names_what_is_under_the_cursor(folder):
         assert line("open") == "filestore ls garden/"
         await to_beans(onlooker)
         assert line("open") == "filestore show garden/Beans.md"
-        await onlooker.press("j", "j", words="section 2 of 3")
+        await onlooker.press("j", "j", words="passage 2 of 3")
         assert line("open") == "filestore show garden/Beans.md:5"
         await onlooker.press("b", "at", words="filestore similar garden/Beans.md:5")
 
@@ -276,7 +316,7 @@ def test_a_hit_whose_file_changes_is_marked(folder):
     """Also once the index has the change: the answer is from before, until it is asked again."""
 
     async def act(onlooker):
-        await onlooker.press("s", *"every second day", "enter", words="section 3 of 3")
+        await onlooker.press("s", *"every second day", "enter", words="passage 3 of 3")
         assert "changed since" not in seen(onlooker.app)
         path = folder / "example_index" / "garden" / "Beans.md"
         path.write_text(f"{BEANS}\nAnd every second day.\n")

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from filestore import FilestoreError, Store
+from tests.advice import advised
 from tui.workers.task_manager import make_store
 
 
@@ -20,5 +21,5 @@ def test_store_is_made_once(tmp_path: Path, kind: str) -> None:
     kept = Path(root, "filestore.toml").read_bytes()
     with pytest.raises(FilestoreError) as refused:
         make_store(str(tmp_path), configuration=str(tmp_path / "settings"), kind=kind)
-    assert refused.value.remedy
+    assert advised(refused.value)
     assert Path(root, "filestore.toml").read_bytes() == kept

@@ -56,6 +56,20 @@ def test_tab_reaches_every_part_and_what_has_the_keys_is_seen(case, page, size):
     look(case, act, page=page, size=size)
 
 
+def test_without_a_plan_the_page_says_what_to_do(case):
+    """Where only one part is seen, too; after a repair, what was done."""
+
+    async def act(session):
+        await session.read("nothing is planned")
+        await session.plan("p")
+        assert "nothing is planned" not in session.seen()
+        await session.press("A", "y")
+        await session.read("verified again")
+        assert has_keys(session)
+
+    case.inspect(act, page="repair", size=NARROW[1])
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_the_part_with_the_keys_stays_when_the_screen_gets_narrow(case, page):
     """Whichever part has the keys is the one that is left where the room for two goes."""

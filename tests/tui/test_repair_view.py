@@ -24,7 +24,7 @@ def test_a_plan_is_seen_before_anything_is_written(case):
         assert "re-index  1 of 1" in seen
         assert session.view.command() == f"filestore --store {case.root} repair --only modified"
         assert "filestore --store" in seen
-        assert "1 step: no file of yours is touched, 1 text embedded" in seen
+        assert "1 step: no file of yours is touched, 1 passage embedded" in seen
         await session.press("A")
         assert "y confirms; enter or esc cancels" in session.seen()
         await session.press("escape")
@@ -98,9 +98,9 @@ def test_a_plan_of_very_many_steps_is_worked_out_aside(case, monkeypatch):
 
     async def act(session):
         await session.press("p")
-        await session.read("2 steps: no file of yours is touched, 2 texts embedded")
+        await session.read("2 steps: no file of yours is touched, 2 passages embedded")
         await session.press("space")
-        await session.read("1 step: no file of yours is touched, 1 text embedded")
+        await session.read("1 step: no file of yours is touched, 1 passage embedded")
         await session.press("A", "y")
         await session.read("applied 1 step")
 

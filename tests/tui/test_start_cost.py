@@ -1,5 +1,7 @@
 """What must hold of the inspector's start: the first picture loads only what it shows."""
 
+import ast
+
 import pytest
 
 from filestore import Store
@@ -7,9 +9,10 @@ from filestore import Store
 HEAVY = frozenset(
     {
         "faiss",
-        "filestore.sidecar.commit",
+        "filestore.fulltext._analysis",
         "filestore.repair.planner",
-        "filestore.search.search",
+        "filestore.search",
+        "filestore.sidecar.commit",
         "filestore.sync.apply",
         "filestore.verify.run",
         "markdown_it",
@@ -58,6 +61,44 @@ asyncio.run(session(sys.argv[1]))
 """
 
 
+STYLED = """
+import asyncio, sys
+from textual._compositor import Compositor
+from textual.css.stylesheet import Stylesheet
+from tui.app import inspector as app
+from tui.app.frame import Options
+
+async def session(root):
+    app.AFTER_FIRST_S = 1000.0
+    inspector = app.Inspector(Options(store=root, configuration=root, environment={}))
+    counts = {"parsed twice": 0, "styled again": 0, "drawn and dropped": 0}
+    def count(owner, name, what, counts_now=lambda: True):
+        function = getattr(owner, name)
+        def counted(self, *given, **named):
+            counts[what] += counts_now()
+            return function(self, *given, **named)
+        setattr(owner, name, counted)
+    count(Stylesheet, "reparse", "parsed twice")
+    count(Compositor, "render_update", "drawn and dropped", lambda: inspector._batch_count > 0)
+    update = inspector.update_styles
+    def update_styles(node, *given, **named):
+        counts["styled again"] += node is inspector.screen
+        update(node, *given, **named)
+    inspector.update_styles = update_styles
+    async with inspector.run_test(size=(120, 40)) as pilot:
+        for _ in range(500):
+            await pilot.pause(0.02)
+            lines = inspector.screen._compositor.render_strips()
+            if any("notes.md" in line.text for line in lines):
+                break
+        else:
+            sys.exit("the first row did not come")
+        print(counts)
+
+asyncio.run(session(sys.argv[1]))
+"""
+
+
 @pytest.fixture
 def root(tmp_path):
     """A store of one resource, indexed."""
@@ -83,3 +124,11 @@ def test_the_first_picture_loads_nothing_heavy(script, root):
     loaded = set(done.stdout.split())
     assert "filestore.browse.listing" in loaded
     assert HEAVY.intersection(loaded) == set()
+
+
+def test_the_first_picture_is_styled_and_drawn_once(script, root):
+    """No style sheet is parsed twice for it, no part styled again, nothing drawn and dropped."""
+    done = script(STYLED, root)
+    assert done.code == 0, done.stderr
+    counts = ast.literal_eval(done.stdout)
+    assert counts == {"parsed twice": 0, "styled again": 0, "drawn and dropped": 0}

@@ -156,7 +156,7 @@ def test_the_filter_finds_summaries(folder):
     """By their titles and paths, among the other files; escape goes back to their place."""
 
     async def act(onlooker):
-        await onlooker.press("slash", *"summary1", words="for summary1")
+        await onlooker.press("slash", *"summary1", words="esc: all")
         await onlooker.press("enter", "j")
         path = onlooker.app.view.outline.path
         assert path.endswith("/summary1.md")
@@ -179,7 +179,7 @@ def test_a_resource_is_enriched_and_that_is_undone(folder):
         app = onlooker.app
         await onlooker.press("j", "j", "j", "M", words="runs here: costs nothing")
         assert "filestore enrich handover.docx" in seen(app)
-        assert "keys for 6 texts" in seen(app)
+        assert "keys for 6 passages" in seen(app)
         await onlooker.press("enter")
         assert not enriched(folder, "handover.docx")
         await onlooker.press("M", words="runs here: costs nothing")
@@ -205,7 +205,7 @@ def test_what_is_stale_is_refreshed(folder):
     async def act(onlooker):
         await onlooker.press("l", words="! stale  L1")
         await onlooker.press("R", words="filestore enrich --refresh checklist.txt")
-        assert "keys for 1 text" in seen(onlooker.app)
+        assert "keys for 1 passage" in seen(onlooker.app)
         await onlooker.press("y", words="1 summary written")
         await onlooker.press("escape")
         await onlooker.until(lambda: "stale" not in seen(onlooker.app))

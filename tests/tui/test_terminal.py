@@ -14,6 +14,7 @@ from typing import Final
 import pytest
 
 from filestore.fs.lock import writer_lock
+from tests.advice import advised
 
 from .planted import Work
 from .processes import children
@@ -415,7 +416,7 @@ def test_where_nothing_can_be_shown_a_sentence_says_why(
     with Terminal(shell, str(tmp_path)) as terminal:
         seen = terminal.until("ENDED")
         assert words in seen
-        assert "\n  " in seen
+        assert advised(seen)
 
 
 def _inspect(folder: Path, *options: str) -> Terminal:

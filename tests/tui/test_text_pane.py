@@ -279,6 +279,18 @@ def test_the_line_with_the_most_words_is_gone_to():
     showing(act)
 
 
+def test_a_short_word_is_marked_as_a_whole():
+    """Where longer ones are sought, too; alone it is what is being typed."""
+
+    async def act(app, pane, pilot):
+        pane.show([line("Moving a file that has a hash, or is shared, in it")])
+        assert pane.find(["moving", "a", "file", "in"]) == 5
+        assert pane.find(["a"]) == 6
+        assert pane.find(["文", "file"]) == 1
+
+    showing(act)
+
+
 def test_a_match_stays_the_one_gone_to():
     """The same text shown again, as after a sync, keeps its matches and the one gone to."""
 

@@ -17,6 +17,7 @@ import pytest
 from filestore import FilestoreError, Finding
 from filestore.browse import InspectedStore
 from filestore.fs.lock import writer_lock
+from tui.workers import worker_process
 from tui.workers.task_manager import TaskManager
 from tui.workers.tasks import Handlers, Job, Opening, Task
 
@@ -418,6 +419,23 @@ def test_death_of_the_child_is_told_and_another_one_started(stage: Stage) -> Non
     last = stage.work("status")
     stage.until(lambda: last.is_over)
     assert last.state == "done"
+
+
+def test_idle_child_for_work_ends_and_the_next_job_starts_another(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a verification loaded takes no memory once it is over; questions keep their store."""
+    monkeypatch.setattr(worker_process, "IDLE_S", 0.2)
+    stage.ask("links", path="chunked/bread.md")
+    stage.until_told()
+    (asked,) = children()
+    stage.work("status")
+    stage.until_told(2)
+    stage.until(lambda: children() == [asked])
+    stage.work("status")
+    stage.until_told(3)
+    assert stage.errors == []
+    stage.until(lambda: children() == [asked])
 
 
 def test_child_is_out_of_the_terminals_reach(stage: Stage) -> None:

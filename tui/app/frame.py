@@ -212,9 +212,9 @@ class Frame(KeysInOrder):
         except Exception as error:  # the top of a call from a worker
             self.fail(
                 UnexpectedError(
-                    f"unexpected: {type(error).__name__}: {error}",
+                    f"unexpected: {type(error).__name__}: {error}"
+                    "; the store is not harmed; E shows the full error",
                     trace=trace_of(error),
-                    remedy="the store is not harmed; E shows the full error",
                     detail="".join(traceback.format_exception(error)),
                 )
             )

@@ -164,6 +164,9 @@ class Inspector(Commands):
         for view in made_early:
             # They were made when the store could not be opened yet.
             view.store_changed()
+        # A terminal that is killed leaves no time for it: this store is the last one from now on.
+        where = session_file.path_of(self.root, self.options.environment)
+        session_file.write(where, replace(self.saved, root=self.root))
         if self.options.select:
             self.open_named(self.options.select)
         if self._is_new:
@@ -379,7 +382,7 @@ class Inspector(Commands):
                 self._is_gone = True
                 message = f"{self.root} is gone: moved, deleted, or on a disk that is not mounted"
                 if not os.path.isdir(self.root):
-                    error = NoStoreError(message, remedy="restore it, then try again")
+                    error = NoStoreError(f"{message}; restore it, then try again")
                 self.cannot_open(error)
             return
         super().fail(error)

@@ -304,7 +304,9 @@ class Menus(Frame):
             return
         choices = [
             Choice(name="keep", title="keep them in the index", about="to restore or remove later"),
-            Choice(name="forget", title="remove them from it", about="their texts are forgotten"),
+            Choice(
+                name="forget", title="remove them from it", about="their passages are forgotten"
+            ),
         ]
         named = f"{count(len(gone), 'file')} deleted: {shown_path(gone[0])}{' …' * (len(gone) > 1)}"
         self.push_screen(ChoiceScreen(named, choices), partial(self._take_sync, gone))

@@ -175,7 +175,7 @@ def _provenance(about: "About") -> list[Line]:
         lines = [field("title", about.headings[0])] if about.headings else []
         if about.tags:
             lines.append(field("tags", " ".join(f"#{tag}" for tag in about.tags)))
-        lines.append(field("sections", f"{len(about.sections):,}"))
+        lines.append(field("passages", f"{len(about.sections):,}"))
         lines.append((span(f"{'state':<11}", "quiet"), *_state(about)))
         return lines
     lines = [field("source", shown_path(about.source) if about.source else "none known")]
@@ -203,7 +203,7 @@ def _vectors(about: "About") -> list[Line]:
     for vector in about.vectors[:MOST_LISTED]:
         what = "body" if vector.part == 0 else f"question {vector.part}"
         if about.kind == "document":
-            what = f"section {vector.part + 1:<2}"
+            what = f"passage {vector.part + 1:<2}"
         norm = "not stored" if vector.norm is None else f"norm {vector.norm:.4f}"
         when = vector.when if vector.embedded else "not embedded"
         lines.append(
@@ -219,7 +219,7 @@ def _hashes(about: "About") -> list[Line]:
     is_same = about.file_hash == about.indexed_hash
     lines: list[Line] = [field("on disk", about.file_hash or "no file")]
     if about.indexed_hash:
-        same = " (the same)" if is_same else " (another)"
+        same = " (the same)" if is_same else " (another)" if about.file_hash else ""
         lines.append(field("indexed", about.indexed_hash + same, "text" if is_same else "warning"))
     else:
         lines.append(field("indexed", "never", "warning"))
@@ -230,9 +230,7 @@ def _hashes(about: "About") -> list[Line]:
     return lines
 
 
-def resource_lines(
-    about: "AboutResource", found: Mapping[str, int], *, moved_to: str = ""
-) -> list[Line]:
+def resource_lines(about: "AboutResource", found: Mapping[str, int]) -> list[Line]:
     """What is known of a resource."""
     lines: list[Line] = [
         line(shown_path(about.resource) or "(no document)", "title"),
@@ -253,20 +251,22 @@ def resource_lines(
         if found.get(severity)
     ]
     lines.append((span(f"{'drift':<11}", "quiet"), *(parts or line("none known", "good"))))
-    if moved_to:
-        lines.append(field("moved to", shown_path(moved_to), "warning"))
     for source, metadata in about.documents:
         lines += [(), line(shown_path(source) or "(no source)", "title")]
         lines += [_entry(key, value) for key, value in metadata.items()]
     return lines
 
 
-def resource_head(about: "AboutResource", found: Mapping[str, int], what: str) -> list[Line]:
-    """Above a resource, or a folder: how many chunks or documents, and what drifted."""
+def resource_head(
+    about: "AboutResource", found: Mapping[str, int], what: str, *, moved_to: str = ""
+) -> list[Line]:
+    """Above a resource, or a folder: how many chunks or documents, what drifted, and where to."""
     source = f"  {shown_path(about.source)}" if about.source else ""
+    moved = [line(f"moved to {shown_path(moved_to)}", "warning")] if moved_to else []
     return [
         line(shown_path(about.resource) or "(no document)", "title"),
         (span(count(about.chunks, what)), span(f"{source}  ", "quiet"), *severity_marks(found)),
+        *moved,
     ]
 
 
@@ -287,9 +287,9 @@ def folder_lines(folder: str, inside: Sequence["Row"], documents: int) -> list[L
     return [*names, *more_lines(documents, len(names)), (), hint]
 
 
-def rule_line(path: str, width: int) -> Line:
+def rule_line(path: str, width: int, *, is_gone: bool = False) -> Line:
     """Between the chunks of a text that is read as a whole."""
-    name = shown_path(path.rpartition("/")[2])
+    name = shown_path(path.rpartition("/")[2]) + (", as it was indexed" if is_gone else "")
     return (Span("", "quiet"), span(f"── {name} {'─' * max(width - len(name) - 4, 0)}", "quiet"))
 
 
@@ -299,11 +299,11 @@ def left_line(chunks: int) -> Line:
 
 
 def place_line(about: "About", part: int | None) -> Line | None:
-    """Which section is shown, and where it is; None where that is the whole document."""
+    """Which passage is shown, and where it is; None where that is the whole document."""
     section = about.section(part)
     if section is None:
         return None
-    number = f"section {(part or 0) + 1} of {len(about.sections)}"
+    number = f"passage {(part or 0) + 1} of {len(about.sections)}"
     if section.line:
         where = f"lines {section.line}-{section.end_line}"
     else:
@@ -343,7 +343,7 @@ def family_lines(family: "Family | None") -> list[Line]:
     what = "a text"
     if node.kind == "summary":
         what = f"level {node.level} · made from {made_from(node.children)}"
-    lines: list[Line] = [(Span("Tree", "title"), Span(f"  {what}", "quiet"))]
+    lines: list[Line] = [(Span("Family", "title"), Span(f"  {what}", "quiet"))]
     if node.why:
         lines.append((Span(f"{STALE[0]}: ", STALE[1]), span(node.why)))
     return lines

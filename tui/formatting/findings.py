@@ -196,7 +196,7 @@ def filters_line(text: str, severities: str, code: str, *, shown: int) -> Line:
     if code:
         message.append(span(code, "match"))
     spaced = [part for one in message for part in (one, Span("  "))]
-    return (*spaced, Span(f"{shown:,} shown, esc shows all", "quiet"))
+    return (*spaced, Span(f"{shown:,} shown, esc: all", "quiet"))
 
 
 def empty_lines(*, is_filtered: bool, is_known: bool) -> list[Line]:

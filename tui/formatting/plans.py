@@ -120,9 +120,9 @@ def scope(plan: Plan) -> str:
         parts.append(f"{count(again, 'source')} re-ingested")
     if plan.texts or again:
         more = " and those of re-ingested sources" if again else ""
-        parts.append(f"{count(plan.texts, 'text')}{more} embedded")
+        parts.append(f"{count(plan.texts, 'passage')}{more} embedded")
     elif plan.known:
-        parts.append(f"{count(plan.known, 'text')} from cache")
+        parts.append(f"{count(plan.known, 'passage')} from cache")
     return f"{count(len(plan.steps), 'step')}: {', '.join(parts)}"
 
 
@@ -268,7 +268,7 @@ def _embeds(step: Step, model: str = "") -> str:
         return "nothing"
     who = f" by {model.partition('|')[0]}" if model and step.texts else ""
     known = f", {step.known:,} from cache" if step.known else ""
-    return f"{count(step.texts, 'text')}{who}{known}"
+    return f"{count(step.texts, 'passage')}{who}{known}"
 
 
 def kind_lines(kind: str, steps: Sequence[Step], *, chosen: int) -> list[Line]:

@@ -74,9 +74,9 @@ def report_lines(report: "RepairReport", *, store: str = "") -> list[Line]:
 
 
 def _embedded(embedded: int, known: int, problem: "FilestoreError | None") -> list[Line]:
-    found = [line(f"embedded {count(embedded, 'text')} ({known:,} from cache)")]
+    found = [line(f"embedded {count(embedded, 'passage')} ({known:,} from cache)")]
     if problem is not None:
-        found.append(line(f"some texts are not embedded yet: {problem.message}", "warning"))
+        found.append(line(f"some passages are not embedded yet: {problem.message}", "warning"))
         found += [line(problem.remedy)] if problem.remedy else []
     return found
 
@@ -87,7 +87,7 @@ def sync_summary(report: "SyncReport") -> str:
     repaired = len(report.applied)
     done = f"{count(repaired, 'finding')} repaired" if repaired else "nothing to do"
     rest = f", {left:,} left for you" if left else ""
-    return f"synced: {done}, {count(report.embedded, 'text')} embedded{rest}"
+    return f"synced: {done}, {count(report.embedded, 'passage')} embedded{rest}"
 
 
 def undo_lines(result: "UndoResult | None", *, side: Side) -> list[Line]:

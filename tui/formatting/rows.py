@@ -47,7 +47,8 @@ class Shown(Struct, frozen=True, kw_only=True):
     """How a row is shown in its list."""
 
     name: str = ""
-    """As it is shown of a folder or a document; of a chunk file the resource it is below."""
+    """As it is shown of a folder or a document; of a chunk file the resource it is below. "" of a
+    summary in place, which has no name that a person knows."""
     depth: int = 0
     """In how many folders it lies, or how many summaries are above it."""
     is_open: bool = False
@@ -80,6 +81,8 @@ def file_row(row: Row, shown: Shown) -> Line:
     indent = Span(_INDENT * min(depth, _MOST_INDENTS))
     if row.kind == "section":
         return (indent, *_section(row, goes_on=shown.goes_on))
+    if row.kind == "summary" and not shown.name:
+        return (indent, Span(f"{_INDENT * 2}summary  ", "quiet"), span(row.title, "title"))
     if row.kind in ("chunk", "summary"):
         name, arrow = chunk_name(row.path, shown.name), Span(_INDENT * 2)
     else:
@@ -120,13 +123,13 @@ def repeats(title: str, name: str) -> bool:
 
 COLUMNS: Final[Mapping[str, int]] = {"size": 8, "date": 11, "sections": 7, "drift": 15}
 """The columns of a list in their usual order; how wide they are, with the space before them."""
-_GIVE_WAY: Final = ("date", "size", "sections")
-"""Which of them go first where a name would have no room."""
+_GIVE_WAY: Final = ("date", "size", "drift", "sections")
+"""Which of them go first where a name would have no room; of drift letter and sign stay."""
 _LEAST_NAME: Final = 30
 """Cells that a name and some words of its title need."""
-_NARROW: Final = 40
-_NARROW_DRIFT: Final = 5
-"""Letter and sign alone, where a list is narrow."""
+_NAME_WITH_DRIFT: Final = 22
+"""Cells that a name keeps before the words of drift and the number of passages go."""
+_SHORT_DRIFT: Final = 5
 _SHORT: Final = "drift in short"
 SORTS: Final = ("name", "title", *COLUMNS)
 """What a list is sorted by; "title" also shows it before the name."""
@@ -151,7 +154,7 @@ def columns(row: Row, shown: Shown, measure: Measure | None, chosen: Sequence[st
     }
     found: list[Span] = []
     for name in chosen:
-        wide = COLUMNS.get(name, _NARROW_DRIFT)
+        wide = COLUMNS.get(name, _SHORT_DRIFT)
         if name in words:
             found.append(span(f" {words[name][: wide - 1]:>{wide - 1}}", "quiet"))
             continue
@@ -170,13 +173,16 @@ def columns(row: Row, shown: Shown, measure: Measure | None, chosen: Sequence[st
 
 def columns_for(room: int, wanted: Sequence[str]) -> list[str]:
     """The columns that a row with this room has beside its name, in their order."""
-    is_narrow = room < _NARROW
-    kept = [name for name in wanted if name in COLUMNS]
+    widths = {name: COLUMNS[name] for name in wanted if name in COLUMNS}
     for name in _GIVE_WAY:
-        if sum(COLUMNS[one] for one in kept) <= room - _LEAST_NAME:
+        name_width = _LEAST_NAME if name in ("date", "size") else _NAME_WITH_DRIFT
+        if sum(widths.values()) <= room - name_width:
             break
-        kept = [one for one in kept if one != name]
-    return [_SHORT if is_narrow and name == "drift" else name for name in kept]
+        if name != "drift":
+            widths.pop(name, None)
+        elif name in widths:
+            widths[name] = _SHORT_DRIFT
+    return [_SHORT if width == _SHORT_DRIFT else name for name, width in widths.items()]
 
 
 def heading_row(first: Row, resource: Row) -> Line:
@@ -312,10 +318,11 @@ def count_line(
     *, shown: int, resources: int, chunks: int | None, filtered: str, has_sections: bool
 ) -> Line:
     """Below the tree: what there is of it, and what the filter leaves."""
-    above, below = ("document", "section") if has_sections else ("document", "chunk")
+    above, below = ("document", "passage") if has_sections else ("document", "chunk")
     message = count(resources, above)
     if filtered:
-        return found_line(f"{count(shown, below)} of {message}", filtered)
+        # The filter is in the box above.
+        return line(f"{count(shown, below)} of {message}  esc: all", "quiet")
     return line(message if chunks is None else f"{message} · {count(chunks, below)}", "quiet")
 
 
@@ -353,15 +360,6 @@ def unindexed_lines(files: int, *, is_short: bool = False) -> list[Line]:
         line(f"{count(files, 'file')} {verb} not indexed yet:", "warning"),
         (Span("i", "key"), Span(f" indexes {them}")),
     ]
-
-
-def found_line(found: str, filtered: str) -> Line:
-    """Below a tree: how much the filter leaves."""
-    return (
-        span(f"{found} for ", "quiet"),
-        span(cut(filtered, 40), "match"),
-        Span("  escape shows all", "quiet"),
-    )
 
 
 def nothing_lines(*, why: str, index: Sequence[Line] = (), is_written: bool = True) -> list[Line]:

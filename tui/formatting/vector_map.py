@@ -170,11 +170,11 @@ def map_lines(
 
 def map_title(*, shown: int, total: int, explained: tuple[float, float]) -> Line:
     """What the map shows, and how much of the variance two dimensions explain."""
-    texts = count(total, "text")
+    texts = count(total, "passage")
     what = f"a sample of {shown:,} of {texts}" if shown < total else f"all {texts}"
     return (
-        span("map of the vectors  ", "title"),
-        span(f"{what} · the two axes explain {sum(explained):.0%} of the variance", "quiet"),
+        span("map of vectors  ", "title"),
+        span(f"{what} · axes explain {sum(explained):.0%} of variance", "quiet"),
     )
 
 

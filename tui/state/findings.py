@@ -89,7 +89,11 @@ class FindingIndex:
         if not path.endswith("/"):
             moved = self._moved_from.get(path)
             return moved.path if moved is not None else ""
-        below = (one.path for old, one in self._moved_from.items() if old.startswith(path))
+        below = (
+            one.path
+            for old, one in self._moved_from.items()
+            if old.startswith(path) and not one.path.startswith(path)
+        )
         return next(below, "").rpartition("/")[0]
 
     def of_resource(self, resource: str) -> dict[str, int]:

@@ -287,7 +287,7 @@ class BrowseView(BrowsePage):
             if found != (path, 0):
                 self._open(Target(path=found[0]), found[1])
             else:
-                what = "section" if has_sections else "chunk"
+                what = "passage" if has_sections else "chunk"
                 self.host.notify(f"this is the {'last' if steps > 0 else 'first'} {what}")
 
         def fail(error: FilestoreError) -> None:
@@ -324,8 +324,11 @@ class BrowseView(BrowsePage):
         self._read_marked(plan)
 
     def action_match(self, by: int) -> None:
-        """Show another match of what was searched, also while the list has the keys."""
-        self.detail.reader.action_match(by)
+        """Show another match of the text, or point of the map, also while the list has the keys."""
+        if self.detail.section == "map":
+            self.detail.map.step(by)
+        else:
+            self.detail.reader.action_match(by)
 
     def action_step(self, by: int) -> None:
         """Go on to the next part of the page, or back; also to the side there is no room for."""

@@ -18,7 +18,7 @@ from filestore import FilestoreError
 from filestore.browse import DocumentFiles, InspectedStore, Row, natural_key
 from tui.formatting import Line, line
 from tui.formatting import rows as texts
-from tui.formatting.rows import folder_above, is_folder, own_name
+from tui.formatting.rows import folder_above, is_folder, own_name, way_of
 from tui.state.rows import Document, Pending, TreeRows, Way
 from tui.views.browse_rows import Below, Node, TreeList, marked_line, rows_below
 from tui.views.context import Target, ViewContext
@@ -58,8 +58,10 @@ class ResourceRows(TreeList):
         super().__init__("browse", host, rows, model)
         self.resources: dict[str, Row] = {}
         """All that are known; of a store in place folders and documents."""
-        self._inside: dict[str, list[str]] = {}
-        """Folder to what is in it; "" for the top."""
+        self._inside: dict[str, list[Any]] = {}
+        """Folder to what is in it, summaries of several documents first; "" for the top."""
+        self._of_folders: Mapping[str, Sequence[Row]] = {}
+        """These summaries."""
         self._documents: dict[Document, array[int]] = {}
         """The files of each document that is shown."""
         self._read: dict[str | int, Row] = {}
@@ -138,6 +140,10 @@ class ResourceRows(TreeList):
         if isinstance(key[-1], Node):
             return Target(path=key[-1].path)
         if isinstance(key[-1], int):
+            read = self._read.get(key[-1])
+            # Of a summary in place nothing is a section.
+            if self.has_sections and read is not None and read.kind == "summary":
+                return Target(path=read.path)
             return Target(file=key[-1])
         name = _resource_of(key)
         if self.has_sections and not is_folder(name):
@@ -286,7 +292,9 @@ class ResourceRows(TreeList):
                 return None
             # What a filter leaves is in no folder, and so says where it lies.
             shown = texts.Shown(name=name, depth=0 if is_filtered else len(way) - 2)
-            if self.has_sections:
+            if read.kind == "summary" and self.has_sections:
+                shown = replace(shown, name="", findings=index.of_row(read.path))
+            elif self.has_sections:
                 # The sections of a document are numbered one after the other.
                 before = self._read.get(key - 1)
                 place = before and (before.path, before.headings)
@@ -297,12 +305,14 @@ class ResourceRows(TreeList):
                 shown = replace(shown, name=f"{name}/{texts.document_name(read, resource)}")
             return read, shown
         if resource is None:
-            return None
+            if name:
+                return None
+            resource = Row(kind="folder", resource="")
         shown = texts.Shown(
-            name=name if is_filtered else own_name(name),
+            name=(name or "(all documents)") if is_filtered else own_name(name),
             depth=len(way) - 1,
             is_open=self.model.is_open(way),
-            matches=len(self._matches[name]) if is_filtered else None,
+            matches=len(self._matches[name]) if is_filtered and name else None,
             ascii_only=self.rows.is_ascii,
             by_title=by_title,
         )
@@ -325,6 +335,9 @@ class ResourceRows(TreeList):
             for names in self._inside.values():
                 names.sort(key=self._rank, reverse=self.order.startswith("-"))
                 names.sort(key=lambda name: not is_folder(name))
+        for folder, rows in self._of_folders.items():
+            if folder in self._inside:
+                self._inside[folder][:0] = self._keys(way_of(folder) if folder else (), rows)
         self.model.replace(self._inside[""], known)
         self.changed()
 
@@ -438,5 +451,5 @@ def _is_circle(way: Way) -> bool:
 
 
 def _resource_of(way: Way) -> str:
-    """The resource, folder or document that a row is, or is below."""
-    return next(key for key in reversed(way) if isinstance(key, str))
+    """The resource, folder or document that a row is, or is below; "" for the outermost folder."""
+    return next((key for key in reversed(way) if isinstance(key, str)), "")

@@ -348,14 +348,14 @@ class Detail(Vertical):
         about, prepared = self._about_resource, self._prepared
         if about is not None and prepared is not None:
             found = self._host.findings.index.of_resource(about.resource)
-            lines, what = prepared.lines, "chunk"
+            lines, what, moved = prepared.lines, "chunk", ""
             if self._host.findings.tree.has_sections:
                 what = "document"
-            elif not prepared.pieces:
+            else:
                 below = self._host.findings.tree.store_path(ChunkPath(f"{about.resource}/"))
                 moved = self._host.findings.index.moved_to(below) if found["W"] else ""
-                lines = texts.resource_lines(about, found, moved_to=moved)
-            self._head.show(texts.resource_head(about, found, what))
+                lines = lines if prepared.pieces else texts.resource_lines(about, found)
+            self._head.show(texts.resource_head(about, found, what, moved_to=moved))
             self._show_lines(lines, f"document {about.resource} {bool(prepared.pieces)}")
 
     def _show_error(self, error: FilestoreError) -> None:
@@ -440,6 +440,10 @@ class Detail(Vertical):
         """Draw the findings of what is shown again."""
         if self.about is not None:
             found = self._host.findings.index.of_row(self.about.path)
+            if self.about.freshness == "gone" and texts.moved_lines(found, self.about.path):
+                # It was read before it was known where it is now.
+                self.read()
+                return
             self._head.show(self._head_lines(self.about, found))
             if self._way == "facts":
                 self._draw_file()

@@ -3,6 +3,7 @@
 Asked for when it is first shown, and again after the store changed. One rule: a sample says so.
 """
 
+from bisect import bisect_left
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -72,7 +73,7 @@ class MapPane(Drawn, can_focus=True, inherit_bindings=False):
                 then=self._take,
                 failed=self._failed,
                 stopped=lambda: self._failed(
-                    FilestoreError("cancelled", remedy="press m twice to ask again")
+                    FilestoreError("cancelled: press m twice to ask again")
                 ),
             ),
             group="map",
@@ -196,6 +197,18 @@ class MapPane(Drawn, can_focus=True, inherit_bindings=False):
         """Go to the next point in a direction."""
         if self._plotted is not None:
             self._point_at(*texts.next_cell(self._plotted, *self.point, right=right, down=down))
+
+    def step(self, by: int) -> None:
+        """Go to the next point in reading order, or the one before; from the last to the first."""
+        if self._plotted is None or not self._plotted.members:
+            return
+        self.screen.set_focus(self)
+        cells, width = sorted(self._plotted.members), self._plotted.width
+        x, y = self.point
+        cell = y * width + x
+        at = bisect_left(cells, cell) + by if cell in self._plotted.members else min(by, 0)
+        row, column = divmod(cells[at % len(cells)], width)
+        self._point_at(column, row)
 
     def action_choose(self) -> None:
         """Go to the file of the point."""

@@ -45,18 +45,21 @@ class Located(Struct, frozen=True, kw_only=True):
     """Where a file is in the tree."""
 
     resource: str
+    """Or the folder of several documents in place, of a summary of these; "" for the outermost."""
     file: int
     """Its id; of a document in place that of a section, 0 for the document itself."""
     way: Sequence[str]
     """Of a summary: what leads to it below the resource, itself the last."""
     below: Sequence[Below]
-    """What is below the resource, and below each of these but the last."""
+    """What is below the resource, nothing of a folder, and below each of these but the last."""
 
 
 class Renewed(Struct, frozen=True, kw_only=True):
     """Everything of the tree, read in one go."""
 
     resources: "Sequence[Row]"
+    of_folders: "Mapping[str, Sequence[Row]]"
+    """The summaries of several documents in place, by folder."""
     below: Mapping[Way, Below]
     place: tuple[str, int] | None
     """Resource and file of the path under the cursor, as they are now."""
@@ -170,6 +173,8 @@ def located(store: InspectedStore, path: str, line: int, section: int) -> Locate
     if store.places.tree.has_sections:
         file = section or (listing.section_at(path, line) if line else 0)
     way = store.summaries.way_to(path)
+    if f"{resource}/" in (folders := store.summaries.of_folders()) or (not resource and folders):
+        resource = f"{resource}/" if resource else ""
     below = [rows_below(store, key) for key in (resource, *map(Node, way[:-1]))]
     return Located(resource=resource, file=file, way=way, below=below)
 
@@ -199,6 +204,7 @@ def renewed(store: InspectedStore, opened: Sequence[Way], path: str, text: str) 
     there = {row.resource for row in resources}
     return Renewed(
         resources=resources,
+        of_folders=store.summaries.of_folders(),
         below={
             way: rows_below(store, way[-1])
             for way in opened
@@ -215,7 +221,7 @@ PAGE = 500
 
 def marked_line(number: int) -> Line:
     """Below a list: how many rows are marked, and what can be done with them."""
-    keys = "y copies their paths, p plans their repair, esc clears"
+    keys = "y copies, p plans, esc clears"
     return (span(f"{number:,} marked  ", "mark"), Span(keys, "quiet"))
 
 

@@ -15,7 +15,6 @@ from textual.timer import Timer
 from textual.widgets import Input
 
 from filestore import FilestoreError
-from filestore.browse import as_begun
 from tui.formatting import cut, error_lines
 from tui.formatting import search as texts
 from tui.state.rows import Listed
@@ -192,6 +191,9 @@ class BrowseSearch(Vertical):
         self.hits.marks = set()
         arguments = {"query": query, "k": HITS, "mode": self.asked_mode, "syntax": syntax or "auto"}
         if is_typing:
+            # It loads the words of the query language, which the first picture does not need.
+            from filestore.browse import as_begun
+
             arguments |= {"query": as_begun(query), "k": HITS_TYPED}
         else:
             # A search may index what was edited.

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from filestore.browse import Row
 
 FIRST_PAGE: Final = 64
+NO_SUMMARIES: Final["Mapping[str, Sequence[Row]]"] = {}
 FILTERING_S: Final = 0.2
 """How long an answer takes before the caption shows that the filter is running."""
 MOST_REOPENED: Final = 200
@@ -57,10 +58,16 @@ class BrowseTree(ResourceRows):
         if len(found) < FIRST_PAGE and not self.has_sections:
             self._take_whole(found)
         else:
-            self._ask(lambda store: store.listing.resources(), self._take_whole)
+            self._ask(
+                lambda store: (store.listing.resources(), store.summaries.of_folders()),
+                lambda found: self._take_whole(*found),
+            )
 
-    def _take_whole(self, found: "Sequence[Row]") -> None:
+    def _take_whole(
+        self, found: "Sequence[Row]", of_folders: "Mapping[str, Sequence[Row]]" = NO_SUMMARIES
+    ) -> None:
         self._is_whole = True
+        self._of_folders = of_folders
         self._absence = None
         self._take_resources(found)
         # Open what was open the last time.
@@ -135,13 +142,15 @@ class BrowseTree(ResourceRows):
 
     def _arrive(self, path: str, before: Target | None, found: Located | None) -> None:
         while found is not None:
-            way = self.way(found.resource)
+            way: Way = self.way(found.resource) if found.resource else ()
             if not self.model.is_filtered:
                 self.model.open_each([way[:end] for end in range(1, len(way))])
-            if (found.file or found.way) and self.model.open(way) and not self.model.is_filtered:
+            is_open = bool(found.file or found.way) and (not way or self.model.open(way))
+            if is_open and not self.model.is_filtered:
                 for below, step in zip(found.below, (*found.way, ""), strict=False):
-                    self.model.open(way)
-                    self.model.take(way, self._keys(way, below))
+                    if way and not is_folder(way[-1]):
+                        self.model.open(way)
+                        self.model.take(way, self._keys(way, below))
                     way = (*way, Node(step)) if step else way
             self.rows.changed()
             if self.model.is_filtered or not found.way:
@@ -244,7 +253,10 @@ class BrowseTree(ResourceRows):
             [
                 name
                 for name, ids in found.items()
-                if not self.has_sections or (name in known and len(ids) < known[name].children)
+                if not self.has_sections
+                or name not in known
+                or len(ids) < known[name].children
+                or (len(ids) > 0 and known[name].id not in ids)
             ],
         )
 
@@ -271,6 +283,7 @@ class BrowseTree(ResourceRows):
         self._measured_all = False
         self._is_whole = True
         self._summaries.clear()
+        self._of_folders = found.of_folders
         known = {way: self._keys(way, below) for way, below in found.below.items()}
         if found.matches is not None and self.filter:
             self._show_matches(found.matches)

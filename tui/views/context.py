@@ -148,8 +148,10 @@ class View(Widget):
     place: ClassVar[Place]
 
     def __init_subclass__(cls, **named: Any) -> None:
-        own = cls.__dict__.get("BINDINGS", ())
-        cls.BINDINGS = [*bindings_of(cls.place), *own, _NO_MARKS, _NO_MATCH]
+        # A page written as two classes has its keys in the first: those of the second hide them.
+        if "place" in cls.__dict__:
+            own = cls.__dict__.get("BINDINGS", ())
+            cls.BINDINGS = [*bindings_of(cls.place), *own, _NO_MARKS, _NO_MATCH]
         super().__init_subclass__(**named)
 
     def __init__(self, host: ViewContext) -> None:

@@ -140,6 +140,7 @@ class HelpScreen(ChoiceScreen):
     hint = "/ filters, enter does it, esc closes"
     filters = True
     box = "box help"
+    DEFAULT_CSS = "HelpScreen OptionList { text-wrap: nowrap; text-overflow: ellipsis; }"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("slash", "filter", show=False)]
 
     def __init__(self, question: str, choices: Sequence[Choice], *, is_typing: bool) -> None:

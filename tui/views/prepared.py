@@ -103,7 +103,7 @@ def prepared_resource(
         own = read_blocks(piece.text, first=piece.line)
         drawn = rendered(own, width)
         begun.append((len(lines), piece.path))
-        lines.append(texts.rule_line(piece.path, width))
+        lines.append(texts.rule_line(piece.path, width, is_gone=piece.is_gone))
         headings = _outline(own, _reached(drawn))
         outline += [(level, title, at + len(lines)) for level, title, at in headings]
         lines += [*drawn, ()]

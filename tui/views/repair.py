@@ -72,7 +72,8 @@ class RepairView(View):
     RepairView.-changes > #plan { display: none; }
     .-narrow RepairView #plan-rows, .-narrow RepairView #changes-rows { width: 1fr; }
     .-narrow RepairView .aside { display: none; width: 1fr; }
-    .-narrow RepairView.-reading .aside { display: block; }
+    .-narrow RepairView.-reading .aside, .-narrow PlanPane.-empty .aside { display: block; }
+    .-narrow PlanPane.-empty #plan-rows { width: 1; }
     .-narrow RepairView.-reading #plan-rows, .-narrow RepairView.-reading #changes-rows {
         display: none;
     }

@@ -37,7 +37,7 @@ class PlanPane(Horizontal):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("space", "mark", show=False)]
 
     def __init__(self, message: Sequence[Line], *, id: str) -> None:
-        super().__init__(id=id)
+        super().__init__(id=id, classes="-empty")
         self.plan_rows: PlanRows | None = None
         self._message = message
         self._resting: Timer | None = None
@@ -72,6 +72,7 @@ class PlanPane(Horizontal):
         rows.ascii_only = self.steps.is_ascii
         self.steps.marks = rows.chosen
         self.steps.show(rows, at=at)
+        self.set_class(not len(rows), "-empty")
         self._show_detail()
 
     def clear(self, message: Sequence[Line]) -> None:
@@ -79,6 +80,7 @@ class PlanPane(Horizontal):
         self.plan_rows = None
         self.steps.marks = set()
         self.steps.show(Listed())
+        self.add_class("-empty")
         self.show_message(message)
 
     def show_message(self, lines: Sequence[Line]) -> None:

@@ -543,14 +543,16 @@ class Wrapping:
         text, start = self.text(self._next), self._from
         self._line_of.append(self._next)
         self._start_of.append(start)
-        width = self.width - (self._indent_of(self._next) if start else 0)
+        hanging = self._indent_of(self._next)
+        width = self.width - (hanging if start else 0)
         window = text[start : start + width + 1]
         plain = window.isascii() and "\t" not in window
         end = start + (min(len(window), width) if plain else _fitting(text, start, width))
         if end >= len(text) or text[end] == " ":
             # The space goes with the row that it ends, where it cannot be seen.
             end = min(end + 1, len(text))
-        elif (space := text.rfind(" ", start, end)) >= start:
+        elif (space := text.rfind(" ", start if start else hanging, end)) >= 0:
+            # A word longer than a row begins on the row of its label.
             end = space + 1
         if end >= len(text):
             self._next += 1

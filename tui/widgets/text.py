@@ -27,6 +27,8 @@ from textual.widgets import Input
 from tui.formatting import Line, Span, one_line
 from tui.widgets.drawing import PLAIN, TAB, Drawn, Wrapping, cells, hanging
 
+_SHORT: Final = 2
+"""Letters of a word that is marked only as a whole where longer ones are sought."""
 _JOINERS: Final = re.compile("[\u200c\u200d\u00ad]")
 _SLICE: Final = 100
 """Rows that are wrapped between two looks at the clock."""
@@ -361,7 +363,11 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
         self._matches = []
         # Joiners that one writes and another leaves out make no other word.
         words = sorted((_JOINERS.sub("", word) for word in self._sought), key=len, reverse=True)
-        patterns = [f"{_JOINERS.pattern}*".join(map(re.escape, word)) for word in words if word]
+        patterns = []
+        for word in filter(None, words):
+            spelt = f"{_JOINERS.pattern}*".join(map(re.escape, word))
+            is_short = len(word) <= _SHORT < len(words[0]) and word.isascii() and word.isalpha()
+            patterns.append(rf"\b{spelt}\b" if is_short else spelt)
         if patterns:
             pattern = re.compile("|".join(patterns), re.IGNORECASE)
             for number, line in enumerate(self._lines):

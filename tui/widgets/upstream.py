@@ -32,7 +32,7 @@ from textual.app import App
 from textual.await_complete import AwaitComplete
 from textual.driver import Driver
 from textual.drivers.linux_driver import LinuxDriver
-from textual.events import Event, InputEvent, Key, Paste, Resize
+from textual.events import Event, InputEvent, Key, Paste, Resize, ScreenResume
 from textual.geometry import Size
 from textual.keys import Keys
 from textual.message import Message
@@ -98,7 +98,19 @@ class Steady:
 
 
 class MainScreen(Steady, Screen[Any]):
-    """The one with the pages."""
+    """The one with the pages. Nothing of it is styled or drawn twice before it is first seen."""
+
+    _was_seen = False
+
+    def on_screen_resume(self, event: ScreenResume) -> None:
+        """Keep the styles of the first time: each part got its own when it was made."""
+        event.refresh_styles = event.refresh_styles and self._was_seen
+        self._was_seen = True
+
+    def _compositor_refresh(self) -> None:
+        """Draw nothing while drawing is held back: Textual would draw it, then drop it."""
+        if not self.app._batch_count:
+            super()._compositor_refresh()
 
 
 # Keys
@@ -138,6 +150,16 @@ class KeysInOrder(App[int]):
         """Whether there is something that keys and the mouse can act on."""
         self._keeps_keys = False
         """Whether what is typed until then is for it."""
+
+    def refresh_css(self, animate: bool = True) -> None:
+        """Style everything anew; before there is a screen, only take the colours of the theme.
+
+        Textual would parse every style sheet for that, and again for the first screen.
+        """
+        if self._screen_stack:
+            super().refresh_css(animate)
+        else:
+            self.stylesheet.set_variables(self.get_css_variables())
 
     async def on_event(self, event: Event) -> None:
         """Hold back a key that is new; one that came up to here has been everywhere."""

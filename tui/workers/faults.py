@@ -56,8 +56,8 @@ class InspectorFailedError(FilestoreError):
         kind = trace.rpartition("  error: ")[2].strip().partition("\n")[0]
         super().__init__(
             f"the inspector failed: {kind}",
-            remedy="open it again; the store is not harmed. To report this, send the lines above: "
-            "they quote nothing of the store",
+            remedy="open it again; the store is not harmed. The lines above quote nothing of"
+            " it: report them",
         )
         self.trace = safe_text(trace.strip("\n")) + "\n"
 

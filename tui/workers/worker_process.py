@@ -1,10 +1,10 @@
 """A worker process, both ends: a thread of the inspector, and ``python -m`` of this module.
 
-The child is started with the first job and does one after the other, in its main thread alone,
-since an interruption is raised there and nowhere else; two more threads only read from the line and
-write to it. One rule: only the one thread talks to the child, whose messages reach the screen in
-their order; and when the line ends, so does the child, at the latest some moments after what is
-running was interrupted.
+The child is started with the first job, and anew after one for work was idle and ended. It does one
+job after the other, in its main thread alone, since an interruption is raised there and nowhere
+else; two more threads only read from the line and write to it. One rule: only the one thread talks
+to the child, whose messages reach the screen in their order; and when the line ends, so does the
+child, at the latest some moments after what is running was interrupted.
 """
 
 import contextlib
@@ -37,6 +37,8 @@ _ALIVE_S: Final = 0.5
 """How often the child is checked for being alive."""
 _DEAD_WITHIN_S: Final = 1.0
 """How long a process whose line is closed may take to end."""
+IDLE_S: Final = 5.0
+"""How long a child for work may wait for the next job; then it ends, and its memory is free."""
 _STEPS: Final = (("interrupt", 0.0), ("interrupt", 10.0), ("terminate", 15.0), ("kill", 17.0))
 """What is done to a job that is to stop, and after how many seconds."""
 
@@ -69,7 +71,7 @@ class WorkerProcess:
 
         Args:
             opening: Which store; sent to the child first.
-            name: "work" opens the store for every job, "questions" keeps it open.
+            name: "work" opens the store for every job and ends idle, "questions" keeps it open.
         """
         self._opening = opening
         self._name: WorkerName = name
@@ -154,7 +156,18 @@ class WorkerProcess:
                     return None
                 if self._waiting:
                     return self._waiting.popleft()
+            self._rest()
+
+    def _rest(self) -> None:
+        """Wait for what is next. Work keeps no store open: idle, its child costs only memory."""
+        waiting = select.poll()
+        waiting.register(self._wake_out, select.POLLIN)
+        is_kept = self._child is None or self._name == "questions"
+        if waiting.poll(None if is_kept else 1000 * IDLE_S):
             os.read(self._wake_out, 4096)
+        elif self._child is not None:
+            self._child.close(ENDED_WITHIN_S)
+            self._child = None
 
     def _begin(self, job: tasks.Job) -> tuple[Child, int]:
         """Hand a job to the child; one that died while it had nothing to do is replaced."""
@@ -210,8 +223,8 @@ class WorkerProcess:
         if child is None:
             return tasks.Failed(
                 error=FilestoreError(
-                    f"the worker process cannot be started: {error}",
-                    remedy="close other programs or free disk space, then try again",
+                    f"the worker process cannot be started: {error}"
+                    "; close other programs or free disk space, then try again",
                 )
             )
         if was_stopped:

@@ -76,7 +76,7 @@ _shtab_filestore_embedder_commands() {
     drop:'delete the second model, with its embeddings'
     fetch:'download a model from the Hugging Face hub'
     list:'list the models that can be named and whether they work here (the default)'
-    set:'change the store'"'"'s embedder and embed its texts again'
+    set:'change the store'"'"'s embedder and embed its passages again'
     switch:'swap the store'"'"'s model and the second one; embeds nothing'
     use:'set where a model is on this machine'
   )
@@ -85,10 +85,10 @@ _shtab_filestore_embedder_commands() {
 
 _shtab_filestore_embeddings_commands() {
   local _commands=(
-    export:'write the vectors of the store'"'"'s texts into a pack'
+    export:'write the vectors of the store'"'"'s passages into a pack'
     import:'check a pack and take what is not here; then run '"'"'sync'"'"''
     info:'say what is in a pack, and whether it is whole'
-    prune:'remove the vectors that no text here, no undo and no searched commit has'
+    prune:'remove the vectors that no passage here, no undo and no searched commit has'
   )
   _describe 'filestore embeddings commands' _commands
 }
@@ -233,7 +233,7 @@ _shtab_filestore_compare_options=(
   "--mode[what ranks the results (default\: hybrid)]:hybrid|vector|keyword:(hybrid vector keyword)"
   "--max-loss[1 if the mean nDCG at REV2 is less by more]:D:"
   "--min-overlap[1 if less of the answers is the same, 0 to 1\; needs no known answers]:O:"
-  "--embed[embed the texts of both that never were]"
+  "--embed[embed the passages of both that never were]"
   {-q,--quiet}"[print results and errors, no notes and no progress]"
   {-v,--verbose}"[tell on standard error which store, model and server answer, and how long it takes]"
   "--color[colours\: on a terminal as its variables say, always, or never (default\: auto)]:auto|always|never:(auto always never)"
@@ -478,7 +478,7 @@ _shtab_filestore_embeddings_export_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--store[the store, or a folder with file_index\/]:DIR:_files -/"
   "--json[print JSON on standard output]"
-  "--all[all that was ever embedded, by any model, also texts that are gone]"
+  "--all[all that was ever embedded, by any model, also passages that are gone]"
   {-q,--quiet}"[print results and errors, no notes and no progress]"
   {-v,--verbose}"[tell on standard error which store, model and server answer, and how long it takes]"
   "--color[colours\: on a terminal as its variables say, always, or never (default\: auto)]:auto|always|never:(auto always never)"
@@ -542,8 +542,8 @@ _shtab_filestore_enrich_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--store[the store, or a folder with file_index\/]:DIR:_files -/"
   "--json[print JSON on standard output]"
-  "--questions[make at most N questions for each text, offline keys\; alone\: no summaries (default\: 3)]:N:"
-  "--summaries[summarise texts that belong together\; alone\: no questions]"
+  "--questions[make at most N questions for each passage, offline keys\; alone\: no summaries (default\: 3)]:N:"
+  "--summaries[summarise passages that belong together\; alone\: no questions]"
   "--across[also summarise what the documents have on top\: one tree over the store]"
   "--refresh[make again only what is out of date]"
   "--plan[only show what it would take]"
@@ -638,7 +638,7 @@ _shtab_filestore_import_options=(
   "--limit[take more than rows\=250000 files\=250000 bytes\=1073741824]:KEY=N:"
   "--replace[replace documents that are there and differ\; \'filestore undo\' restores them]"
   "--unchecked[take the vectors although the model that could check them is not here]"
-  "--no-embed[do not embed texts that come without a vector]"
+  "--no-embed[do not embed passages that come without a vector]"
   "--plan[say what would be written, only]"
   {-q,--quiet}"[print results and errors, no notes and no progress]"
   {-v,--verbose}"[tell on standard error which store, model and server answer, and how long it takes]"
@@ -698,7 +698,7 @@ _shtab_filestore_log_options=(
   "--max[ask the newest N commits (default\: 50)]:N:"
   {-n,--limit,-k}"[the first N results count (default\: 10)]:N:"
   "--mode[what ranks the results (default\: hybrid)]:hybrid|vector|keyword:(hybrid vector keyword)"
-  "--embed[embed the texts of each commit that never were]"
+  "--embed[embed the passages of each commit that never were]"
   {-q,--quiet}"[print results and errors, no notes and no progress]"
   {-v,--verbose}"[tell on standard error which store, model and server answer, and how long it takes]"
   "--color[colours\: on a terminal as its variables say, always, or never (default\: auto)]:auto|always|never:(auto always never)"
@@ -927,7 +927,7 @@ _shtab_filestore_show_options=(
   "--no-update[do not look at the files first, and index what is new or edited where that is quick]"
   "--lines[only these\: 10-40, 10-, p2, p2-4 or \#Heading]:FROM-TO:"
   "--most[at most N characters, in whole lines\; what is left is named]:N:"
-  "--record[also print what the store knows of the file\: frontmatter, tags, sections, links, vectors]"
+  "--record[also print what the store knows of the file\: frontmatter, tags, passages, links, vectors]"
   {-q,--quiet}"[print results and errors, no notes and no progress]"
   {-v,--verbose}"[tell on standard error which store, model and server answer, and how long it takes]"
   "--color[colours\: on a terminal as its variables say, always, or never (default\: auto)]:auto|always|never:(auto always never)"
@@ -950,7 +950,7 @@ _shtab_filestore_similar_options=(
   "--color[colours\: on a terminal as its variables say, always, or never (default\: auto)]:auto|always|never:(auto always never)"
   "--no-input[ask nothing\: what would be asked is refused, or goes on as in a pipe]"
   "--no-pager[print what is longer than the screen as it is, without a pager]"
-  ":a chunk file, or an original\; with a line, the chunk or section that holds that line:_files"
+  ":a chunk file, or an original\; with a line, the chunk or passage that holds that line:_files"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -974,10 +974,10 @@ _shtab_filestore_sync_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--store[the store, or a folder with file_index\/]:DIR:_files -/"
   "--json[print JSON on standard output]"
-  "--no-embed[do not embed new texts now]"
+  "--no-embed[do not embed new passages now]"
   "--full[verify everything first, and repair what that finds\; outside git also remove embeddings that no text here and no undo has]"
   "--forget-missing[remove missing files from the index even if suspiciously many are gone]"
-  "--deep[as --full, and also compare some texts with the model]"
+  "--deep[as --full, and also compare some passages with the model]"
   {-q,--quiet}"[print results and errors, no notes and no progress]"
   {-v,--verbose}"[tell on standard error which store, model and server answer, and how long it takes]"
   "--color[colours\: on a terminal as its variables say, always, or never (default\: auto)]:auto|always|never:(auto always never)"
@@ -1064,7 +1064,7 @@ _shtab_filestore_update_options=(
   "--store[the store, or a folder with file_index\/]:DIR:_files -/"
   "--json[print JSON on standard output]"
   "--remove-gone[remove what was made from originals that are gone\; what was edited by hand stays]"
-  "--no-embed[do not embed new texts now]"
+  "--no-embed[do not embed new passages now]"
   "--plan[only show what changed among the originals]"
   {-q,--quiet}"[print results and errors, no notes and no progress]"
   {-v,--verbose}"[tell on standard error which store, model and server answer, and how long it takes]"
@@ -1081,7 +1081,7 @@ _shtab_filestore_verify_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--store[the store, or a folder with file_index\/]:DIR:_files -/"
   "--json[print JSON on standard output]"
-  "--level[fast\: stats\; full\: every byte, id, vector and full-text entry\; deep\: also embeds some texts again, asking a service where the model is one (default\: fast)]:fast|full|deep:(fast full deep)"
+  "--level[fast\: stats\; full\: every byte, id, vector and full-text entry\; deep\: also embeds some passages again, asking a service where the model is one (default\: fast)]:fast|full|deep:(fast full deep)"
   "--sample[read only the N-th of T slices of the files and vectors\; all T are everything once]:N/T:"
   "--staged[check what git has staged instead\: the blobs of the index, not the files]"
   {-q,--quiet}"[print results and errors, no notes and no progress]"

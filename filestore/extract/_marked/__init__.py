@@ -92,8 +92,8 @@ class MarkedExtractor(Extractor):
             read(text, out, name)
         except RecursionError as error:
             raise ExtractionError(
-                f"{name} is refused: its parts are nested too deeply",
-                remedy="convert it to text or Markdown first, or leave it out",
+                f"{name} is refused: its parts are nested too deeply; convert it to text, or"
+                " leave it out",
             ) from error
         body = "\n".join(out.lines) + "\n"
         metadata = {key: json_value(value) for key, value in out.metadata.items() if value}

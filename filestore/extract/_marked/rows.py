@@ -59,8 +59,8 @@ def read_table(text: str, out: Written, name: str) -> None:
     """Write values that a sign parts as tables of Markdown."""
     if max(map(len, text.split("\n"))) > _LONGEST_LINE:
         raise ExtractionError(
-            f"{name} is refused: a line of it has more than {_LONGEST_LINE:,} characters",
-            remedy="split its rows into lines, or leave it out",
+            f"{name} is refused: a line of it has more than {_LONGEST_LINE:,} characters"
+            "; split its rows into lines, or leave it out",
         )
     skipped = 0
     if directive := _DIRECTIVE.match(text):

@@ -58,8 +58,8 @@ def _root(text: str, name: str) -> Any:
 
     if _ENTITY.search(text):
         raise ExtractionError(
-            f"{name} is refused: it defines entities by others, which may expand without end",
-            remedy="take the definitions out, or leave it out",
+            f"{name} is refused: it defines entities by others; remove the definitions, or"
+            " leave it out",
         )
     text = _NAMED.sub(_character, _DECLARATION.sub("", text, count=1))
     try:

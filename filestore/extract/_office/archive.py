@@ -183,8 +183,8 @@ def _check_signature(data: bytes, name: str, expected: str) -> None:
         return
     if data.startswith(_OLE):
         raise ExtractionError(
-            f"{name}: expected {expected}, found the container of a password-protected office file"
-            " or of one from before Office 2007",
+            f"{name}: expected {expected}, found a password-protected file, or one from"
+            " before Office 2007",
             remedy="open it in an office program, remove the password if it has one, and save it"
             " in the present format",
         )
@@ -202,8 +202,8 @@ def _check_names(entries: list[zipfile.ZipInfo], name: str) -> None:
             raise refused(name, f"two of its parts are called {shown(part)}")
         if entry.flag_bits & _ENCRYPTED:
             raise ExtractionError(
-                f"{name}: expected readable parts, found {shown(part)} encrypted with a password",
-                remedy="save it without a password, or leave it out",
+                f"{name}: {shown(part)} is encrypted with a password; save it without one, or"
+                " leave it out",
             )
         if entry.compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
             raise damaged(

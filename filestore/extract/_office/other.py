@@ -81,13 +81,12 @@ def _read(data: bytes, kind: Any, name: str) -> str:
         return to_markdown_bytes(data, kind, ocr="reject")
     except EncryptedError as error:
         raise ExtractionError(
-            f"{name}: expected a readable document, found one encrypted with a password",
-            remedy="save it without a password, or leave it out",
+            f"{name} is encrypted with a password; save it without one, or leave it out",
         ) from error
     except ResourceLimitError as error:
         raise ExtractionError(
-            f"{name} is refused: it unpacks to more than a document may hold",
-            remedy="split it, or leave it out",
+            f"{name} is refused: it unpacks to more than a document may hold"
+            "; split it, or leave it out",
             detail=str(error),
         ) from error
     except ConvertError as error:

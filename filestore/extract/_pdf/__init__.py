@@ -67,8 +67,8 @@ class PdfExtractor(Extractor):
             if not any(page.lines or page.fields for page in pages):
                 if any(page.unread == NO_MAP for page in pages):
                     raise ExtractionError(
-                        f"{name} cannot be read: its text is {NO_MAP}",
-                        remedy="recognise its text: ocrmypdf --force-ocr in.pdf out.pdf",
+                        f"{name} cannot be read: its text is {NO_MAP}"
+                        "; recognise its text: ocrmypdf --force-ocr in.pdf out.pdf",
                     )
                 raise _no_text_error(name, len(pages), pictures=has_pictures(document))
             remarks = unread_pages(pages)
@@ -112,13 +112,13 @@ def _no_text_error(name: str, count: int, *, pictures: bool) -> ExtractionError:
     pages = "1 page" if count == 1 else f"{count:,} pages"
     if pictures:
         return ExtractionError(
-            f"{name} has {pages} of pictures and no text",
-            remedy="recognise its text first, for example: ocrmypdf in.pdf out.pdf",
+            f"{name} has {pages} of pictures and no text"
+            ": recognise its text first, for example: ocrmypdf in.pdf out.pdf",
         )
     return ExtractionError(
         f"{name} is empty: expected text, found {pages} without any",
-        remedy="recognise its text first if it is drawn, for example: "
-        "ocrmypdf --force-ocr in.pdf out.pdf; or leave it out",
+        remedy="where its text is drawn, recognise it: ocrmypdf --force-ocr in.pdf out.pdf;"
+        " or leave it out",
     )
 
 

@@ -334,8 +334,8 @@ def opened(data: bytes, *, name: str) -> Iterator[Any]:
         raise empty_error(name)
     if b"%PDF-" not in data[:_HEADER_BYTES]:
         raise ExtractionError(
-            f"{name} is not a PDF: expected %PDF- at its start, found {data[:8]!r}",
-            remedy="give the file the suffix of its real format, or leave it out",
+            f"{name} is not a PDF: expected %PDF- at its start, found {data[:8]!r}; give"
+            " it its real suffix, or leave it out",
         )
     import pypdfium2
 
@@ -352,8 +352,8 @@ def opened(data: bytes, *, name: str) -> Iterator[Any]:
     try:
         if len(document) > MAX_PAGES:
             raise ExtractionError(
-                f"{name} has {len(document):,} pages: expected at most {MAX_PAGES:,}",
-                remedy="split the file into several PDFs",
+                f"{name} has {len(document):,} pages: expected at most {MAX_PAGES:,}"
+                "; split the file into several PDFs",
             )
         document.init_forms()
         yield document
@@ -364,15 +364,15 @@ def opened(data: bytes, *, name: str) -> Iterator[Any]:
 def damaged_error(name: str, found: str) -> ExtractionError:
     """The error for a PDF that is cut off or broken."""
     return ExtractionError(
-        f"{name} is damaged or cut off: {found}",
-        remedy="fetch or export the file again, or repair it, for example: qpdf in.pdf out.pdf",
+        f"{name} is damaged or cut off: {found}; export it again, or repair it: qpdf"
+        " in.pdf out.pdf",
     )
 
 
 def _giant_error(name: str, found: str) -> ExtractionError:
     return ExtractionError(
-        f"{name} holds more text than can be read at once: {found}",
-        remedy="split the file into several PDFs",
+        f"{name} holds more text than can be read at once: {found}"
+        "; split the file into several PDFs",
     )
 
 

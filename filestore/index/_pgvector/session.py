@@ -154,8 +154,8 @@ def _asked(
     address = PostgresAddress(parameters={**values, **named}, usual=usual, table="")
     message = address.scrubbed(message).partition("\n")[0]
     raise BackendSettingsWrong(
-        f"the dsn of the backend pgvector, with the services and PG… variables of this machine,"
-        f" cannot be used: {message or 'it does not say why'}",
+        "the dsn of the backend pgvector, with this machine's PG… variables, cannot"
+        f" be used: {message or 'it does not say why'}",
         remedy="correct dsn under [backend_config], the service file, or the variable",
     )
 
@@ -406,13 +406,13 @@ class Session:
         where = self.address
         if is_late or state == "57014":
             return BackendUnreachable(
-                f"{where} did not answer within {self.timeout_s} s",
-                remedy=f"try again, or raise timeout_s under [backend_config]; {WITHOUT}",
+                f"{where} did not answer within {self.timeout_s} s"
+                f": try again, or raise timeout_s under [backend_config]; {WITHOUT}",
                 detail=detail,
             )
         if state in _LOCKED:
             return BackendUnreachable(
-                f"{where} is locked by another session", remedy="try again later", detail=detail
+                f"{where} is locked by another session: try again later", detail=detail
             )
         if is_lost or state.startswith(_LOST):
             if not is_lost and _behind(detail):

@@ -197,8 +197,8 @@ class Table:
             command = "run there as a superuser: ALTER EXTENSION vector UPDATE"
             is_offered = _numbers(offered or "0") >= _OLDEST
             raise BackendUnusable(
-                f"{self._session.address}: the extension vector has version {version}, which is too"
-                " old: 0.8 is the first that filters as it should",
+                f"{self._session.address}: the extension vector has version {version}, expected"
+                " 0.8 or newer, which filters correctly",
                 remedy=command if is_offered else f"{package} again, then {command}",
             )
         self._vector_schema = schema
@@ -272,8 +272,8 @@ class Table:
         )
         if not known:
             raise BackendUnusable(
-                f"{self._session.address}: this database has no schema {self.schema}",
-                remedy=f'run there: CREATE SCHEMA "{self.schema}"',
+                f"{self._session.address}: this database has no schema {self.schema}"
+                f'; run there: CREATE SCHEMA "{self.schema}"',
             )
 
     def make(self, length: int) -> None:

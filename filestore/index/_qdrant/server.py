@@ -125,8 +125,8 @@ class ServerPlace(Place):
 
     def _not_qdrant(self, error: Exception) -> BackendUnusable:
         return BackendUnusable(
-            f"{self.address} does not answer as Qdrant does",
-            remedy=f"check `url` under [backend_config] in filestore.toml. {WITHOUT}",
+            f"{self.address} does not answer as Qdrant does"
+            f": check `url` under [backend_config] in filestore.toml. {WITHOUT}",
             detail=f"{type(error).__name__}: {self._shown(error)}",
         )
 
@@ -135,14 +135,14 @@ class ServerPlace(Place):
         if status == 401 or (status == 403 and not self._server.key):
             done = "refused the key" if self._server.key else "wants a key, and none is set"
             return BackendUnusable(
-                f"{self.address} {done} (status {status})",
-                remedy=f"set {KEY_VARIABLE} in the environment to a key that may use "
+                f"{self.address} {done} (status {status})"
+                f": set {KEY_VARIABLE} in the environment to a key that may use "
                 f"the collection {self.collection}. {WITHOUT}",
             )
         if status == 403:
             return BackendUnusable(
-                f"{self.address} does not allow that: {text}",
-                remedy=f"set {KEY_VARIABLE} to a key that may write as well. {WITHOUT}",
+                f"{self.address} does not allow that: {text}"
+                f"; set {KEY_VARIABLE} to a key that may write as well. {WITHOUT}",
             )
         if status == 404:
             return BackendUnusable(
@@ -153,8 +153,8 @@ class ServerPlace(Place):
             return WrongDimension(f"{self.address}: {text}", remedy="filestore sync")
         if status in _PASSING:
             return BackendUnreachable(
-                f"{self.address} takes no requests for now (status {status}): {text}",
-                remedy=f"try again later. {WITHOUT}",
+                f"{self.address} takes no requests for now (status {status}): {text}"
+                f"; try again later. {WITHOUT}",
             )
         if 300 <= status < 400:
             text = "it points to another address; that is not followed"

@@ -83,8 +83,8 @@ def opened_place(choice: BackendChoice) -> tuple[Place, tuple[str, ...]]:
     if not options.get("url") and not options.get("path"):
         raise BackendKeysMissing(
             "the backend qdrant needs url, of a server, or path, of a folder in the sidecar",
-            remedy="filestore backend set qdrant url=http://localhost:6333, "
-            "or filestore backend set qdrant path=qdrant",
+            remedy="'filestore backend set qdrant path=qdrant' takes a folder; of a server name"
+            " its url=http://…",
         )
     if engine != "client":
         raise BackendSettingsWrong(
@@ -123,14 +123,13 @@ def _server(
         address = parse_address(options["url"], _USE)
     except EndpointError:
         raise BackendSettingsWrong(
-            "`url` of the backend qdrant is no address of the form http://host:6333, without user, "
-            "password or query",
+            "`url` of the backend qdrant is no address of the form http://host:6333",
             remedy=f"{_CHANGE}; a key belongs in the environment variable {KEY_VARIABLE}",
         ) from None
     key = environment.get(KEY_VARIABLE, "").strip()
     if key and not (key.isascii() and key.isprintable() and " " not in key):
         raise BackendSettingsWrong(
-            f"{KEY_VARIABLE} holds a character that no key has", remedy=f"set {KEY_VARIABLE} anew"
+            f"{KEY_VARIABLE} holds a character that no key has: set {KEY_VARIABLE} anew"
         )
     if key and not address.keeps_secrets:
         raise BackendSettingsWrong(

@@ -153,8 +153,8 @@ def program_of(word: str) -> Program:
     found = PROGRAMS.get(_OLD_WORDS.get(word, word))
     if found is None:
         raise UsageError(
-            f"--install: unknown program {word[:80]!r}{did_you_mean(word[:80], PROGRAMS)}",
-            remedy=f"one of: {', '.join(PROGRAMS)}",
+            f"--install: unknown program {word[:80]!r}{did_you_mean(word[:80], PROGRAMS)}"
+            f"; one of: {', '.join(PROGRAMS)}",
         )
     return found
 
@@ -375,6 +375,6 @@ def _read(place: str) -> bytes | None:
 
 def _unreadable(wanted: Installation, reason: str) -> ConfigurationUnreadableError:
     return ConfigurationUnreadableError(
-        f"{wanted.file} was not changed: {reason}",
-        remedy=f"add the entry {wanted.name!r} under {wanted.key!r} yourself",
+        f"{wanted.file} was not changed: {reason}"
+        f"; add the entry {wanted.name!r} under {wanted.key!r} yourself",
     )

@@ -94,11 +94,11 @@ async def call(stores: "Stores", name: str, given: Any, caller: "Caller") -> typ
     try:
         known = {one.name: one for one in _operations(stores)}
         if name not in known and name in TOOLS:
-            raise UsageError(f"{name} changes the store", remedy="start the server with --write")
+            raise UsageError(f"{name} changes the store: start the server with --write")
         if name not in known:
-            raise UsageError("there is no such tool", remedy=f"call one of: {', '.join(known)}")
+            raise UsageError(f"there is no such tool: call one of: {', '.join(known)}")
         if not isinstance(given, Mapping | None):
-            raise UsageError("arguments are an object", remedy=f"see the parameters of {name}")
+            raise UsageError(f"arguments are an object: see the parameters of {name}")
         values = dict(given or {})
         is_among = name == "search" and len(stores) > 1
         which = store_names(values.pop("store", "") if len(stores) > 1 else "", several=is_among)
@@ -237,7 +237,7 @@ def _cursor_position(cursor: str | None) -> tuple[str, str]:
         store, name = orjson.loads(base64.urlsafe_b64decode(cursor.encode()))
         return _from_cursor(store), _from_cursor(name)
     except (ValueError, TypeError, AttributeError, binascii.Error) as error:
-        raise UsageError("this cursor is none of ours", remedy="list from the start") from error
+        raise UsageError("this cursor is none of ours: list from the start") from error
 
 
 def _from_cursor(value: str) -> str:

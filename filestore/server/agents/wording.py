@@ -350,7 +350,7 @@ def _about(answer: Answer) -> Iterator[str]:
 
 
 def _about_pieces(answer: Answer) -> Iterator[str]:
-    counts = [counted(answer["resources"], "document"), counted(answer["chunks"], "chunk")]
+    counts = [counted(answer["resources"], "document"), counted(answer["chunks"], "passage")]
     yield f"{', '.join(counts)} in {shown_name(answer['name']) if answer['name'] else 'the store'}"
     if answer["topics"]:
         yield "topics:"

@@ -109,9 +109,9 @@ def json_object(data: bytes) -> dict[str, Any]:
     try:
         return converted(json_of(data.removeprefix(BOM_UTF8)), dict[str, Any], "the body")
     except orjson.JSONDecodeError as error:
-        raise UsageError(f"the body is no JSON: {error}", remedy="send a JSON object") from error
+        raise UsageError(f"the body is no JSON: {error}; send a JSON object") from error
     except UnfitError as error:
-        raise UsageError(str(error), remedy="send a JSON object") from error
+        raise UsageError(f"{error}; send a JSON object") from error
 
 
 MOST_WAITING: Final = 100

@@ -172,7 +172,7 @@ async def _failed(request: Request, error: Exception) -> Response:
     """Every error in one form; of an unexpected one nothing that was asked or found."""
     if isinstance(error, HTTPException):
         # What Starlette refuses.
-        problem = FilestoreError(error.detail, remedy="see /docs")
+        problem = FilestoreError(f"{error.detail}; see /docs")
         response = failure(problem, request.url.path, status=error.status_code)
         response.headers.update(error.headers or {})
         return response
@@ -209,15 +209,13 @@ def _add(stores: "Stores") -> Callable[[Request], Awaitable[Response]]:
                 for name in form:
                     if name not in _FIELDS:
                         known = ", ".join(_FIELDS)
-                        raise UsageError(
-                            f"unknown field {brief(name)}", remedy=f"the form has: {known}"
-                        )
+                        raise UsageError(f"unknown field {brief(name)}: the form has: {known}")
                 if _text(form, "replace") not in ("", "true", "false"):
                     raise UsageError("replace: expected true or false")
                 given_files = [one for one in form.getlist("file") if not isinstance(one, str)]
                 if len(given_files) < len(form.getlist("file")):
                     raise UsageError(
-                        "file: expected a document with a name", remedy="send a filename with it"
+                        "file: expected a document with a name; send a filename with it"
                     )
                 store = stores.named(_text(form, "store"))
                 store.require_writes(caller_of(request))
@@ -228,7 +226,7 @@ def _add(stores: "Stores") -> Callable[[Request], Awaitable[Response]]:
         except (HTTPException, MultiPartException) as error:
             raise UsageError("the form cannot be read", detail=str(error)) from error
         if not documents:
-            raise UsageError("no document was sent", remedy="send it as a field 'file' of the form")
+            raise UsageError("no document was sent: send it as a field 'file' of the form")
         added = await store.write(
             lambda opened: take_uploads(opened, documents, into=into, replace=replace),
             caller_of(request),
@@ -290,14 +288,14 @@ async def given_in(request: Request, operation: Operation) -> dict[str, Any]:
         for name in request.query_params:
             values = request.query_params.getlist(name)
             if len(values) > 1 and name not in lists:
-                raise UsageError(f"{brief(name)} is there twice", remedy="send it once")
+                raise UsageError(f"{brief(name)} is there twice: send it once")
             given[name] = values if len(values) > 1 else values[0]
         return given
     require_no_query(request)
     data = await request.body()
     kind = request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
     if data and kind != JSON:
-        raise UsageError(f"expected {JSON}", remedy=f"send Content-Type: {JSON}")
+        raise UsageError(f"expected {JSON}: send Content-Type: {JSON}")
     return json_object(data or b"{}")
 
 
@@ -310,8 +308,8 @@ def require_no_query(request: Request) -> None:
     if request.query_params:
         names = listed(map(brief, request.query_params))
         raise UsageError(
-            f"{request.method} takes no values in the address, found {names}",
-            remedy="send them in the body",
+            f"{request.method} takes no values in the address, found {names}"
+            ": send them in the body",
         )
 
 
@@ -350,16 +348,14 @@ def take_uploads(
     names = [one.name for one in uploads]
     for name in (*names, *([into] if into else [])):
         if reason := why_no_name(name) or why_unportable(name):
-            raise UsageError(
-                f"{brief(name)} is no name for a document: {reason}", remedy="rename it"
-            )
+            raise UsageError(f"{brief(name)} is no name for a document: {reason}; rename it")
     folded = {name.casefold() for name in names}
     if len(folded) < len(names):
-        raise UsageError("two documents have the same name", remedy="rename one of them")
+        raise UsageError("two documents have the same name: rename one of them")
     folder = os.path.join(store.places.source, into) if into else store.places.source
     if not is_below(os.path.realpath(folder), os.path.realpath(store.root)):
         raise RefusedError(
-            "the folder of originals leads out of the store", remedy="have it inside the store"
+            "the folder of originals leads out of the store: have it inside the store"
         )
     if (door := store.places.door) is not None:
         for name in names:
@@ -383,15 +379,15 @@ def _require_free_names(folder: str, names: Sequence[str]) -> None:
     """
     if os.path.lexists(folder) and not os.path.isdir(folder):
         raise DocumentThereError(
-            f"{shown_path(os.path.basename(folder))} is a document, and no folder of several",
-            remedy="choose another name with into",
+            f"{shown_path(os.path.basename(folder))} is a document, and no folder of several"
+            ": choose another name with into",
         )
     for name in names:
         path = os.path.join(folder, name)
         if os.path.lexists(path) and (os.path.islink(path) or not os.path.isfile(path)):
             raise DocumentThereError(
-                f"{shown_path(name)} is there already, and is no plain file",
-                remedy="upload it under another name",
+                f"{shown_path(name)} is there already, and is no plain file"
+                ": upload it under another name",
             )
 
 
@@ -418,8 +414,8 @@ class _Written:
         others = [name for name, data in there.items() if data != self._uploads[name]]
         if others and not self._replace:
             raise DocumentThereError(
-                f"{shown_path(others[0])} is there already, with another content",
-                remedy="upload it under another name, or send replace=true",
+                f"{shown_path(others[0])} is there already, with another content"
+                ": upload it under another name, or send replace=true",
             )
         try:
             disk.make_folders(self._folder)

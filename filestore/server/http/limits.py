@@ -150,8 +150,7 @@ class Gate:
             return None
         error = FilestoreError(
             "this server asks for its token",
-            remedy="send the header 'Authorization: Bearer TOKEN'; 'filestore serve' says"
-            " where the token is, and 'filestore token add NAME' makes one for a client",
+            remedy="send 'Authorization: Bearer TOKEN'; 'filestore token add NAME' makes a token",
         )
         refused = failure(error, path, status=401)
         refused.headers["WWW-Authenticate"] = "Bearer"
@@ -291,13 +290,13 @@ class _Body:
         self._require_room()
         if self._is_compressed:
             raise CompressedError(
-                "the body is compressed", remedy="send it as it is, without Content-Encoding"
+                "the body is compressed: send it as it is, without Content-Encoding"
             )
         began_s = time.monotonic()
         try:
             message = await asyncio.wait_for(self._receive(), min(SILENCE_S, self._left_s))
         except TimeoutError:
-            raise TooSlowError("the request did not come in time", remedy="send it again") from None
+            raise TooSlowError("the request did not come in time: send it again") from None
         self._left_s -= time.monotonic() - began_s
         self._seen = max(self._seen, self._count(message))
         self._require_room()
@@ -305,7 +304,7 @@ class _Body:
         self._taken += size_bytes
         self._limits.held_bytes += size_bytes
         if self._limits.held_bytes > MOST_HELD_BYTES:
-            raise BusyError("too much is being sent at once", remedy="send it again later")
+            raise BusyError("too much is being sent at once: send it again later")
         self._is_whole = not message.get("more_body", False)
         return message
 
@@ -337,8 +336,7 @@ class _Body:
     def _require_room(self) -> None:
         if self._seen > self._most:
             raise TooLargeError(
-                f"a request has at most {self._most // 1024 // 1024} MB here",
-                remedy="send less at once",
+                f"a request has at most {self._most // 1024 // 1024} MB here: send less at once",
             )
 
 

@@ -67,15 +67,15 @@ def require_confirmed(address: Address, *, token: bool, insecure: bool) -> None:
         return
     if not address.is_local:
         raise RefusedError(
-            f"{address.host} is no address of this machine alone: others could reach the store, and"
-            " what they send is not encrypted",
+            f"on {address.host} others could reach the store, and nothing that is sent is"
+            " encrypted",
             remedy="better: a reverse proxy with TLS and --name, see docs/server.md, or ssh -L;"
             " to confirm: --insecure",
         )
     if not token:
         raise RefusedError(
-            "without a token every user and every program of this machine can ask the server",
-            remedy="to confirm: --insecure",
+            "without a token every user of this machine can ask the server; add --insecure to"
+            " confirm",
         )
 
 
@@ -107,8 +107,8 @@ def token_of(configuration: str, given: str | None) -> tuple[str, str]:
     if given is not None:
         if len(given) < SHORTEST_TOKEN or not given.isascii() or set(given) & _NO_SIGNS:
             raise UsageError(
-                f"a token has at least {SHORTEST_TOKEN} characters of ASCII, and no blanks",
-                remedy="leave --token out: the server makes one",
+                f"a token has at least {SHORTEST_TOKEN} characters of ASCII, and no blanks"
+                ": leave --token out: the server makes one",
             )
         return given, ""
     known = read_private(path, _is_token)
@@ -116,7 +116,7 @@ def token_of(configuration: str, given: str | None) -> tuple[str, str]:
         known = make_private(path, f"{secrets.token_urlsafe(32)}\n".encode(), _is_token)
     if known is None:
         raise FilestoreError(
-            f"the token cannot be kept in {path}", remedy="set FILESTORE_TOKEN to one of your own"
+            f"the token cannot be kept in {path}: set FILESTORE_TOKEN to one of your own"
         )
     return known.decode().strip(), path
 

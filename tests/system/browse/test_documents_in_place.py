@@ -118,6 +118,62 @@ def test_the_filter_finds_a_heading_that_was_changed(notes):
     assert notes.listing.matching(NameFilter.parse("picking"))
 
 
+OVER_TWO = """---
+kind: summary
+headings: [{heading}]
+children:
+- {{path: garden/Beans.md, hash: "sha256:{zeros}"}}
+- {{path: garden/2026/May.md, hash: "sha256:{zeros}"}}
+---
+Beans are sown in May.
+"""
+
+
+def over_two(notes, folder, heading):
+    """Write a summary of two documents by hand."""
+    path = os.path.join(notes.places.root, ".filestore-summaries", folder, "summary1.md")
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(OVER_TWO.format(heading=heading, zeros="0" * 64))
+
+
+def test_a_summary_of_several_documents_lies_in_their_folder(notes):
+    """Also in the outermost; that of one document is below this, and no folder has it."""
+    notes.enrich("garden/Beans.md")
+    assert notes.summaries.of_folders() == {}
+    over_two(notes, "garden", "Growing")
+    over_two(notes, "", "Everything")
+    notes.sync()
+    found = notes.summaries.of_folders()
+    titles = {folder: [row.title for row in rows] for folder, rows in found.items()}
+    assert titles == {"garden/": ["Growing"], "": ["Everything"]}
+    assert [row.children for rows in found.values() for row in rows] == [2, 2]
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("growing", {"garden/": ["Growing"]}),
+        ("evthing", {"": ["Everything"]}),
+        ("~^Everything|^Growing", {"garden/": ["Growing"], "": ["Everything"]}),
+        ("sown in may", {}),
+    ],
+)
+def test_the_filter_finds_what_summaries_are_headed_with(notes, text, left):
+    """Not their text, and not their names, which are numbers."""
+    over_two(notes, "garden", "Growing")
+    over_two(notes, "", "Everything")
+    notes.sync()
+    found = notes.listing.matching(NameFilter.parse(text))
+    rows = {name: notes.listing.sections(ids) for name, ids in found.items()}
+    shown = {name: [row.title for row in rows.values()] for name, rows in rows.items()}
+    assert shown == left
+    assert all(row.kind == "summary" for of in rows.values() for row in of.values())
+    assert not any(
+        name in ("", "garden/") for name in notes.listing.matching(NameFilter.parse("!growing"))
+    )
+
+
 def test_a_document_is_shown_with_its_sections_and_tags(notes):
     """A line leads to the section that holds it."""
     found = notes.about_file("garden/Beans.md")

@@ -139,7 +139,7 @@ def test_a_question(summarized: Any) -> None:
     done = summarized.json("about", "year among vegetables")
     assert [one["path"] for one in done["nodes"]] == ["chunked/garden/summary2.md"]
     words = summarized("about", "year among vegetables").stdout
-    assert words.startswith("The garden year  (2 parts)\n   A year among vegetables. It begins")
+    assert words.startswith("The garden year  (2 passages)\n   A year among vegetables. It begins")
 
 
 def test_stale_summaries_say_so(summarized: Any) -> None:

@@ -52,7 +52,7 @@ def test_in_words(workspace: Any) -> None:
     workspace.write("one.md", "# One\n\nFirst words.\n")
     done = workspace("add", "one.md")
     assert "added one.md (1 chunk)" in done.stdout
-    assert "embedded 1 text" in done.stdout
+    assert "embedded 1 passage" in done.stdout
 
 
 @pytest.mark.parametrize(

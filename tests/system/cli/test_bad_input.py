@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from filestore.server.operations import COMMANDS
+from tests.advice import advised, all_words
 from tests.system.conftest import Workspace
 from tests.system.server.serving import serving
 
@@ -38,7 +39,7 @@ def assert_said(done: Any, code: int, *words: str) -> None:
     assert "Traceback" not in done.stderr
     for word in words:
         assert word in done.stderr, done.stderr
-    assert "\n  " in done.stderr or "--help" in done.stderr
+    assert advised(done.stderr)
 
 
 def no_leftovers(folder: Path) -> bool:
@@ -376,7 +377,7 @@ def test_unreadable_chunks_are_not_missing(tmp_path: Path, bound: Any) -> None:
         assert "Traceback" not in done.stderr
     (chunked / "n0.md").chmod(0o755)
     (chunked / "n1.md" / "chunk1.md").chmod(0o644)
-    assert "embedded 1 text" in bound("sync").stdout
+    assert "embedded 1 passage" in bound("sync").stdout
     assert bound("status").code == 0
 
 
@@ -600,7 +601,7 @@ def test_a_second_writer(workspace: Any, tmp_path: Path) -> None:
                         write()
                     assert "filestore enrich" in refused.value.message
                     assert str(held.pid) in refused.value.message
-                    assert "wait for it" in refused.value.remedy
+                    assert "wait for it" in all_words(refused.value)
                     assert refused.value.exit_code == 3
             assert workspace("status").code == 0
             assert workspace("search", "words").code == 0

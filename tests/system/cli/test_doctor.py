@@ -99,7 +99,7 @@ def another_dimension(made: Workspace, patch: pytest.MonkeyPatch) -> Broken:
         check="model",
         result="error",
         cause="other/1:256, expected builtin/1:384",
-        first="name that model in filestore.toml again",
+        first="filestore embedder set builtin",
     )
 
 
@@ -126,7 +126,7 @@ def index_of_another_user(made: Workspace, patch: pytest.MonkeyPatch) -> Broken:
         check="index",
         result="error",
         cause="belongs to user 12345",
-        first="fix its owner and mode, or 'rm -r ~/",
+        first="rm -r ~/",
     )
 
 
@@ -163,7 +163,7 @@ def no_store(made: Workspace, patch: pytest.MonkeyPatch) -> Broken:
         check="store",
         result="error",
         cause="no store in elsewhere",
-        first="make one with 'filestore init'",
+        first="filestore init",
         words=("--store", "elsewhere"),
     )
 

@@ -139,7 +139,7 @@ def test_another_model_is_priced_and_asked_for(served: Any, server: EmbeddingSer
     served.json("add", *NOTES)
     before = served.committed()
     refused = served("embedder", "set", "builtin", code=4)
-    assert "2 texts" in refused.stderr
+    assert "2 passages" in refused.stderr
     assert "--yes" in refused.stderr
     assert served.committed() == before
     report = served.json("embedder", "set", "builtin", "--yes")

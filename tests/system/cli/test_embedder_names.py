@@ -12,7 +12,7 @@ import pytest
 
 from filestore.config.settings import ModelOptions
 from filestore.config.user_config import Machine
-from filestore.core.errors import FilestoreError, UsageError
+from filestore.core.errors import FilestoreError, UsageError, way_out
 from filestore.embed import Choice, ModelMissing, ModelUnusable, UnknownEmbedder
 from filestore.embed._builtin import BuiltinEmbedder
 from filestore.embed.models import MODELS, find_model
@@ -138,7 +138,7 @@ def test_a_model_that_is_not_here_names_the_command_that_fetches(
     without_packages("huggingface_hub", "onnxruntime", "tokenizers")
     with pytest.raises(ModelMissing) as caught:
         find_model(chosen(word, machine, tmp_path))
-    pip, fetch = caught.value.remedy.split("`")[1:4:2]
+    pip, fetch = way_out(caught.value.remedy)[0].split(" && ")
     assert pip.startswith("pip install ")
     assert "huggingface-hub" in pip
     assert fetch == f"filestore embedder fetch {word.removeprefix('onnx:')}"
@@ -151,7 +151,7 @@ def test_a_command_to_paste_runs_nothing_that_a_name_holds(tmp_path: Path) -> No
     with pytest.raises(ModelMissing) as caught:
         find_model(Choice(name=f"onnx:{name}", machine=machine))
     for remedy in (caught.value.remedy, ModelChanged(name).remedy):
-        assert name in shlex.split(remedy.partition("`")[2].rpartition("`")[0])
+        assert name in shlex.split(remedy.rpartition(": ")[2])
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_torch_is_never_taken_unasked(tmp_path: Path, way: str) -> None:
     word = {"folder": str(folder), "name": "heavy", "hub": "some/heavy"}[way]
     with pytest.raises(ModelUnusable, match=r"only torch can run it, .* of each command") as caught:
         chosen(word, machine, tmp_path)
-    typed = caught.value.remedy.split("`")[1].split()[-1]
+    typed = shlex.split(way_out(caught.value.remedy)[0])[-1]
     assert typed == f"sentence-transformers:{word}"
     assert chosen(typed, Machine(models=machine.models), tmp_path).kind == "sentence-transformers"
 

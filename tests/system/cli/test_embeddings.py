@@ -336,7 +336,7 @@ def test_texts_without_a_vector_are_said(filled: Any) -> None:
     (filled.chunked / "new.md").write_text("A new note.\n")
     filled("sync", "--no-embed", code=None)
     done = filled("embeddings", "export", "some.fspack", code=1)
-    assert "1 text without a sound vector: run 'filestore sync'" in done.stderr
+    assert "1 passage without a sound vector: run 'filestore sync'" in done.stderr
     with sqlite3.connect(filled.sidecar / "embeddings.sqlite") as cache:
         cache.execute("UPDATE vectors SET checksum = x'00' WHERE id = 1")
     assert filled.json("embeddings", "export", "some.fspack", code=1)["lacking"] == 2

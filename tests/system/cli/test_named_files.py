@@ -16,6 +16,7 @@ from filestore.cli._parser import command_parser
 from filestore.core.errors import missing_packages
 from filestore.exchange import base
 from filestore.server.operations import COMMANDS
+from tests.advice import advised
 
 READ: Final = {
     "add paths": ("add", "PLACE"),
@@ -197,7 +198,7 @@ def test_what_a_person_has_is_not_replaced(stocked: Any) -> None:
                 if argument == "mcp --to" and kind in ("dangling", "pipe"):
                     continue  # the configuration of a program may be a link of its owner's
                 assert done.code == 4, (command, kind, done)
-                assert "\n  " in done.stderr
+                assert advised(done.stderr)
                 assert sorted(os.listdir(inner)) == before, (command, kind)
                 if kind in ("file", "link"):
                     assert (place if kind == "file" else other).read_bytes() == kept

@@ -79,3 +79,19 @@ def test_a_pager_that_is_left_early_does_no_harm(run: Run, vault: Path) -> None:
     run("sync", cwd=vault)
     shown = on_terminal(vault, "show", "--", "-big.md", FILESTORE_PAGER="head -n 2")
     assert (shown.code, len(shown.text.splitlines())) == (0, 2)
+
+
+def test_plans_are_paged(run: Run, vault: Path, pager: str, tmp_path: Path) -> None:
+    """What an import would do, with the reason of each document that it refuses."""
+    for number in range(LINES):
+        (vault / f"{number}.md").write_text(f"# Note {number}\n\nIts line.\n")
+    run("sync", cwd=vault)
+    run("export", "jsonl", str(tmp_path / "vault.jsonl"), cwd=vault)
+    run("init", str(tmp_path / "kept_index"), "--embedder", "builtin")
+    plan = ("import", "jsonl", str(tmp_path / "vault.jsonl"), "--plan")
+    shown = on_terminal(tmp_path / "kept_index", *plan, size=(3, 80), PAGER=pager)
+    assert shown.text.startswith("PAGED ")
+    kept = (tmp_path / "kept").read_text()
+    assert f"would be added: {LINES + 2} documents" in kept
+    small = on_terminal(tmp_path, "init", "--plan", "elsewhere", size=(2, 80), PAGER=pager)
+    assert small.text.startswith("PAGED ")

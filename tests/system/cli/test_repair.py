@@ -73,7 +73,7 @@ def test_nobody_to_ask(workspace: Any) -> None:
     assert "re-index (1 file" in done.stdout
     assert "--yes" in done.stderr
     error = workspace.json("repair", code=4)
-    assert "--yes" in error["remedy"]
+    assert "--yes" in error["error"]
     assert "modified" in workspace.drift()
 
 
@@ -102,7 +102,7 @@ def test_the_plan_in_words(workspace: Any) -> None:
     assert "    chunked/amber.md/chunk1.md  from the last seen text" in lines
     assert "      +All about amber here." in lines
     assert any(line.startswith("re-index (1 file, ") for line in lines)
-    assert "builtin/1:384 has to embed 1 text (0 from cache)" in lines
+    assert "builtin/1:384 has to embed 1 passage (0 from cache)" in lines
     assert "left for you:" in lines
     assert "    error malformed-frontmatter  chunked/copper.md/chunk1.md" in lines
     assert max(map(len, lines)) <= 100
@@ -114,8 +114,8 @@ def test_what_is_taken_in_again_in_words(workspace: Any) -> None:
     workspace.write("amber.md", "# amber\n\nNothing but resin here.\n")
     words = workspace("repair", "--plan", "--write-files", code=1).stdout
     assert "up to 1 chunk file may change" in words
-    assert "how many texts is known only then" in " ".join(words.split())
-    assert "embed 0 texts" not in words
+    assert "how many passages is known only then" in " ".join(words.split())
+    assert "embed 0 passages" not in words
     assert max(map(len, words.splitlines())) <= 80
 
 

@@ -12,6 +12,7 @@ import pytest
 
 import filestore
 from filestore.core.errors import UsageError
+from tests.advice import advised
 from tests.system.conftest import Workspace
 
 NOTE = (
@@ -314,6 +315,6 @@ def test_context_has_a_place_in_a_template(vault: Workspace) -> None:
 def test_a_question_without_a_word_is_wrong_usage(vault: Workspace, query: str) -> None:
     """In every command that takes one, and in the library."""
     for command in ("search", "similar", "links", "show", "log"):
-        assert "\n  " in vault(command, query, code=2).stderr
+        assert advised(vault(command, query, code=2).stderr)
     with filestore.open(vault.store) as store, pytest.raises(UsageError, match="nothing is asked"):
         store.search(query)

@@ -80,6 +80,16 @@ def test_similar_to_a_chunk(house: Any) -> None:
     assert "compares words, not meaning" in done.stderr
 
 
+def test_an_excerpt_is_as_it_is_read(house: Any) -> None:
+    """Without its heading, links by their text, under the title of its document."""
+    keys = chunk_with(house, "Every key")
+    found = house.json("similar", chunk_with(house, "The cellar key"), "-k", "9")["hits"]
+    (hit,) = [one for one in found if one["path"] == keys]
+    assert "[the cellar](cellar.md)" in hit["text"]
+    assert hit["excerpt"] == "Every key is returned on the last day, see the cellar and more."
+    assert hit["title"] == "Lease"
+
+
 @pytest.mark.parametrize("name", ["house/lease.md", "../house/lease.md", "{folder}/house/lease.md"])
 def test_similar_to_a_line_of_an_original(house: Any, name: str) -> None:
     """A line leads to the chunk that holds it; frontmatter to the first, from any folder."""
@@ -187,8 +197,8 @@ def test_without_vectors(workspace: Any) -> None:
         "chunked/b.md",
     ]
     assert found["groups"][0]["same"]
-    assert "2 texts" not in " ".join(found["notes"])
-    assert "1 text has no vector yet" in " ".join(found["notes"])
+    assert "2 passages" not in " ".join(found["notes"])
+    assert "1 passage has no vector yet" in " ".join(found["notes"])
 
 
 def test_another_model(house: Any) -> None:
@@ -215,7 +225,7 @@ def test_damaged_embeddings_leave_equal_texts(house: Any) -> None:
     (house.sidecar / "embeddings.sqlite").write_bytes(b"no database" * 100)
     found = house.json("duplicates")
     assert [group["same"] for group in found["groups"]] == [True]
-    assert "only equal texts are compared" in " ".join(found["notes"])
+    assert "only equal passages are compared" in " ".join(found["notes"])
     house("similar", "own/b.md", code=3)
 
 

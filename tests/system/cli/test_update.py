@@ -50,7 +50,7 @@ def test_nothing_changed(wiki: Any) -> None:
     done = wiki("update")
     assert done.stdout.splitlines() == [
         "sources unchanged",
-        "embedded 0 texts (0 from cache)",
+        "embedded 0 passages (0 from cache)",
     ]
     assert wiki.committed() == before
     assert wiki.json("update", "--plan")["plan"]["changes"] == []
@@ -291,7 +291,7 @@ def test_add_without_a_path(wiki: Any) -> None:
     elsewhere = wiki.folder / "elsewhere"
     elsewhere.mkdir()
     done = wiki("add", cwd=elsewhere, code=2)
-    assert "name what is to be added: filestore add PATH" in done.stderr
+    assert f"try: filestore add {elsewhere}" in done.stderr
     assert "name a file or a folder" in wiki("add", "--into", "x", code=2).stderr
 
 

@@ -20,6 +20,7 @@ from filestore.embed.cache import (
     EmbeddingsMissing,
     EmbeddingsNewer,
 )
+from tests.advice import all_words
 
 MODEL = "builtin/1:384"
 GARBAGE = {
@@ -188,7 +189,7 @@ def test_a_file_that_is_no_database_is_damage(tmp_path: Path, content: bytes) ->
     for read_only in (False, True):
         with pytest.raises(EmbeddingsDamaged) as caught:
             EmbeddingCache.open(str(path), read_only=read_only)
-        assert "sync" in caught.value.remedy
+        assert "sync" in all_words(caught.value)
     with EmbeddingCache.open(str(tmp_path / "new.sqlite")) as cache:
         assert cache.salvage(str(path)) == 0
     assert path.read_bytes() == content
@@ -215,7 +216,7 @@ def test_a_later_format_is_refused(tmp_path: Path) -> None:
     connection.close()
     with pytest.raises(EmbeddingsNewer, match="format 9") as caught:
         EmbeddingCache.open(str(path))
-    assert "upgrade" in caught.value.remedy
+    assert "upgrade" in all_words(caught.value)
 
 
 def test_reading_creates_nothing(tmp_path: Path) -> None:

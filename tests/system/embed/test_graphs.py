@@ -96,7 +96,7 @@ def test_a_dense_layer_goes_into_the_graph(tmp_path: Path) -> None:
     onnx.save(model, source / "model.onnx")
     with pytest.raises(ModelUnusable, match="a dense layer") as caught:
         opened("onnx", source).embed_query("lock")
-    assert f"sentence-transformers:{source}" in caught.value.remedy
+    assert f"sentence-transformers:{source}" in caught.value.message
     plain = tiny_model.write_graph(
         tiny_model.write_tiny_model(tmp_path / "plain"), tmp_path / "plain-graph"
     )

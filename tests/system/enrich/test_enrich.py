@@ -123,7 +123,7 @@ def test_offline_lines_are_keys_and_called_so(either: Any) -> None:
     assert plan["lines"] == report["lines"] == "keys"
     assert plan["notes"] == report["notes"]
     assert "--generator openai:MODEL" in plan["notes"][0]
-    assert f"keys for {len(chunks(either))} texts" in words
+    assert f"keys for {len(chunks(either))} passages" in words
     for chunk in chunks(either).values():
         path, terms = chunk.questions
         assert path == " > ".join(chunk.headings)

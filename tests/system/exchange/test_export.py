@@ -41,7 +41,7 @@ def test_files_as_they_are(filled):
     filled.write("file_index/chunked/notes.md/new.md", "New.\n")
     done = filled.json("export", "jsonl", "all.jsonl", code=1)
     assert done["left_out"] == [
-        "2 of the vectors: their texts have none yet; 'filestore sync' embeds them"
+        "2 of the vectors: their passages have none yet; 'filestore sync' embeds them"
     ]
     texts = [row.get("text") for row in rows(filled)]
     assert {"The attic.\n", "New.\n"} <= set(texts)
@@ -78,7 +78,7 @@ def test_through_a_link_into_the_store(filled):
 def test_nothing_to_export(workspace):
     """An empty store says so."""
     done = workspace("export", "jsonl", "all.jsonl", code=1)
-    assert "0 chunks" in done.stdout
+    assert "0 passages" in done.stdout
 
 
 def test_before_the_first_sync(filled):

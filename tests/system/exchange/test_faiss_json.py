@@ -11,6 +11,7 @@ from filestore.exchange import faiss_json
 from filestore.exchange.base import Chunk, Collection, FormDamaged, Resource, TargetRefused
 from filestore.exchange.faiss_json import FaissJson
 from filestore.fs.disk import WriteFailedError
+from tests.advice import advised
 from tests.system.conftest import files_below
 from tests.vectors import unit_rows
 
@@ -256,7 +257,7 @@ def test_files_that_disagree_are_refused(case, tmp_path):
         FaissJson().read(path)
     assert expected in caught.value.message
     assert caught.value.message.startswith(f"{path}: ")
-    assert caught.value.remedy
+    assert advised(caught.value)
 
 
 @pytest.mark.parametrize("name", faiss_json.FILES)

@@ -17,6 +17,7 @@ import filestore
 from filestore.chunks.frontmatter import parse
 from filestore.core.errors import UsageError
 from filestore.exchange.markdown import MANIFEST
+from tests.advice import all_words
 
 
 @pytest.fixture
@@ -177,7 +178,7 @@ def test_it_is_not_read(filled: Any, exported: Path) -> None:
         assert "was removed" in filled(*words, exported, code=2).stderr
     with filestore.open(filled.store) as store, pytest.raises(UsageError) as caught:
         store.import_from("markdown", exported)
-    assert "filestore init --in-place" in caught.value.remedy
+    assert "filestore init --in-place" in all_words(caught.value)
     filled.write("obsidian", "# Stone\n\nVolcanic glass.\n")
     filled("add", "obsidian")
     assert filled.json("export", "jsonl", "all.jsonl", "obsidian")["resources"] == 1

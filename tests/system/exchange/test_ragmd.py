@@ -9,6 +9,7 @@ import pytest
 from filestore.exchange.base import Chunk, Collection, FormDamaged, Resource, TargetRefused
 from filestore.exchange.ragmd import RagMd
 from filestore.fs.disk import WriteFailedError
+from tests.advice import all_words
 from tests.system.conftest import files_below
 from tests.vectors import unit_rows
 
@@ -92,7 +93,7 @@ def test_a_file_of_ten_gigabytes_is_not_read(tmp_path):
         FormDamaged, match="10,737,418,240 bytes, at most 1,073,741,824 are read"
     ) as caught:
         RagMd().read(str(path))
-    assert "jsonl or parquet" in caught.value.remedy
+    assert "jsonl or parquet" in all_words(caught.value)
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])

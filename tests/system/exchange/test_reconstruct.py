@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.advice import advised
 from tests.system.embedding_server import cut_off, hangs_up, raw, status
 from tests.system.vector_store_server import (
     StoredFile,
@@ -389,7 +390,7 @@ def test_a_service_that_gives_nothing(workspace: Any, read: Any, behaviour: Any,
         server.behave(behaviour)
         done = read(server, code=3)
     assert said in done.stderr
-    assert "\n  " in done.stderr
+    assert advised(done.stderr)
     assert not (workspace.folder / "out").exists()
 
 

@@ -11,6 +11,7 @@ from filestore.extract import for_name
 from filestore.extract.folder import children, documents
 from filestore.extract.ignore import MAX_BYTES, MAX_PATTERN_BYTES, MAX_RULES, IgnoreRulesError
 from filestore.extract.ignore_files import MAX_ACTIVE_RULES
+from tests.advice import advised
 
 GIT_PAGES = "/usr/share/doc/git/html"
 
@@ -227,7 +228,7 @@ def test_rules_that_cannot_be_followed_are_an_error(tmp_path, kind, name):
         listing(tmp_path)
     assert str(tmp_path / "in" / name) in caught.value.message
     assert reason in caught.value.message
-    assert caught.value.remedy
+    assert advised(caught.value)
     with pytest.raises(IgnoreRulesError):
         children(str(tmp_path / "in"), leave_out=lambda path: False)
 

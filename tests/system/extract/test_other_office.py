@@ -7,6 +7,7 @@ import pytest
 
 from filestore.extract import ExtractionError, for_name
 from filestore.extract._office import marks
+from tests.advice import advised
 from tests.system.extract.damage import changed, read_soundly
 from tests.system.extract.mail_files import compound
 from tests.system.extract.office_files import (
@@ -356,7 +357,7 @@ def test_what_is_made_to_do_harm_is_refused_in_one_sentence(name, data):
         read(data, name)
     assert refusal.value.message.startswith(name)
     assert "\n" not in refusal.value.message
-    assert refusal.value.remedy
+    assert advised(refusal.value)
 
 
 def sound():

@@ -17,6 +17,7 @@ from pptx.util import Inches
 
 from filestore.extract import ExtractionError
 from filestore.extract._office.pptx import PptxExtractor
+from tests.advice import advised
 from tests.system.extract.damage import RELAXED, damage_parts, read_soundly
 
 TITLE, CONTENT, TITLE_ONLY, BLANK = 0, 1, 5, 6
@@ -318,7 +319,7 @@ def refusal(data, name="deck.pptx"):
     with pytest.raises(ExtractionError) as caught:
         extract(data, name)
     assert caught.value.message.startswith(name)
-    assert caught.value.remedy
+    assert advised(caught.value)
     return caught.value.message
 
 

@@ -11,6 +11,7 @@ import filestore
 from filestore.core.errors import FilestoreError
 from filestore.fs import lock as module
 from filestore.fs.lock import LockedError, held, holder, writer_lock
+from tests.advice import advised
 
 HOLD = """
 import sys
@@ -52,7 +53,7 @@ def test_a_second_writer_is_refused_and_told_who_holds(lock, other):
     ):
         pytest.fail("two writers")
     assert str(other.pid) in caught.value.message
-    assert caught.value.remedy
+    assert advised(caught.value)
     assert caught.value.exit_code == 3
 
 

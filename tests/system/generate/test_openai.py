@@ -28,6 +28,7 @@ from filestore.generate import (
 from filestore.generate._openai import FAILURES_IN_A_ROW, THREADS, OpenAIGenerator
 from filestore.remote import EndpointError, EndpointUntrusted, EndpointUnusable
 from filestore.remote.service import Deadline, ServiceLimits
+from tests.advice import advised, all_words
 from tests.system import chat_server as service
 from tests.system import embedding_server as any_service
 from tests.system.chat_server import ChatServer, by_text, completion, refuses, well, writes
@@ -110,7 +111,7 @@ def raised_by(generator: OpenAIGenerator, count: int = 12) -> FilestoreError:
 
 
 def assert_fit(error: FilestoreError) -> None:
-    assert error.remedy
+    assert advised(error)
     assert error.exit_code == 3
     assert error.message.isprintable()
     assert len(error.message) < 600
@@ -347,8 +348,8 @@ def test_what_concerns_all_ends_it(
     assert said in error.message
     assert "word" not in error.message
     assert len(server.requests) <= THREADS
-    assert "[model]" not in error.remedy
-    assert "embed" not in error.remedy
+    assert "[model]" not in all_words(error)
+    assert "embed" not in all_words(error)
 
 
 def test_what_was_made_before_the_end_is_given(opened: Opener, server: ChatServer) -> None:
@@ -390,7 +391,7 @@ def test_a_service_that_is_down_is_named(opened: Opener) -> None:
         endpoint = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
     error = raised_by(opened(endpoint=endpoint, key=KEY))
     assert f"{endpoint} cannot be reached: Connection refused" in error.message
-    assert "extractive" in error.remedy
+    assert "extractive" in all_words(error)
 
 
 @pytest.mark.usefixtures("without_pauses")
@@ -486,7 +487,7 @@ def test_texts_beyond_the_window_are_not_sent(opened: Opener, server: ChatServer
     assert opened(window_tokens=80).window_tokens == 80
     error = failure_of(first)
     assert "more than the 80" in error.message
-    assert "window_tokens" in error.remedy
+    assert "window_tokens" in all_words(error)
     assert second.made
     assert len(server.requests) == 1
 
@@ -528,7 +529,7 @@ def test_an_untrusted_service_is_not_contacted(server: ChatServer) -> None:
     """A clone's settings reach nobody until the user says so; the message says how."""
     with pytest.raises(EndpointUntrusted) as caught:
         open_generator(chosen(endpoint=server.endpoint, trusted=(), key=KEY))
-    assert "filestore trust" in caught.value.remedy
+    assert "filestore trust" in all_words(caught.value)
     assert caught.value.exit_code == 4
     assert server.requests == []
 
@@ -538,7 +539,7 @@ def test_a_service_that_no_setting_names_says_where_to_name_it() -> None:
     choice = GeneratorChoice(name="openai:large", root=ROOT)
     with pytest.raises(EndpointUntrusted) as caught:
         open_generator(choice)
-    assert 'name = "openai:large"' in caught.value.remedy
+    assert 'name = "openai:large"' in all_words(caught.value)
 
 
 def test_a_store_names_what_it_reaches() -> None:
@@ -549,7 +550,7 @@ def test_a_store_names_what_it_reaches() -> None:
     assert reaches_out(GeneratorOptions(endpoint="http://[::1]:8/v1")) == "http://[::1]:8/v1"
     with pytest.raises(EndpointError) as caught:
         reaches_out(GeneratorOptions(endpoint="http://user:s3cret@example.org"))
-    assert "[generator]" in caught.value.remedy
+    assert "[generator]" in all_words(caught.value)
     assert "s3cret" not in caught.value.message
 
 
@@ -597,7 +598,7 @@ def test_a_model_must_be_named() -> None:
     """`openai` alone says how to write it."""
     with pytest.raises(UnknownGenerator) as caught:
         open_generator(GeneratorChoice(name="openai"))
-    assert "openai:MODEL" in caught.value.remedy
+    assert "openai:MODEL" in all_words(caught.value)
 
 
 def test_the_price_is_what_the_settings_say() -> None:

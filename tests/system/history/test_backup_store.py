@@ -13,6 +13,7 @@ from filestore.fs.disk import WriteFailedError
 from filestore.fs.transaction import content
 from filestore.history.backup_store import BatchMissingError, Originals, list_batches
 from filestore.history.batch import BatchInvalidError, ChangedFile, Version, is_truth
+from tests.advice import advised
 
 NAMES = (
     st.binary(min_size=1, max_size=12)
@@ -152,7 +153,7 @@ def test_a_place_that_cannot_be_written_is_told(tmp_path):
     (tmp_path / ".undo").write_text("a file in the way")
     with pytest.raises(WriteFailedError) as caught:
         keep(tmp_path / ".undo", {"chunked/a.md": b"x"})
-    assert caught.value.remedy
+    assert advised(caught.value)
     assert (tmp_path / ".undo").read_text() == "a file in the way"
 
 

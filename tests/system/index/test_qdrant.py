@@ -28,6 +28,7 @@ from filestore.index.backend import (
     Item,
     digest,
 )
+from tests.advice import all_words
 from tests.vectors import unit_rows
 
 EMBED = EmbedConfig(fingerprint="a model/1", dimension=24)
@@ -171,7 +172,7 @@ def test_a_folder_that_is_open_elsewhere_is_named(tmp_path: Path) -> None:
             pytest.raises(BackendUnreachable, match=r"another process has .*rows") as caught,
         ):
             rows.load()
-        assert "keyword" in caught.value.remedy
+        assert "keyword" in all_words(caught.value)
         assert isinstance(caught.value, ConnectionError)
         with pytest.raises(BackendUnreachable), backend(tmp_path) as rows:
             rows.clear()
@@ -188,7 +189,7 @@ def test_a_folder_that_cannot_be_is_out_of_reach(tmp_path: Path) -> None:
     with pytest.raises(BackendUnreachable, match="Not a directory") as caught:
         rows.load()
     assert rows.address() in caught.value.message
-    assert "keyword" in caught.value.remedy
+    assert "keyword" in all_words(caught.value)
 
 
 def test_a_folder_is_waited_for_a_little(tmp_path: Path) -> None:
@@ -326,7 +327,7 @@ def damage_and_clear(folder: Path, how: str, step: int) -> None:
         if error := refused(folder):
             assert isinstance(error, BackendUnusable), name
             assert "rows" in error.message
-            assert "filestore sync" in error.remedy
+            assert "filestore sync" in all_words(error)
             assert error.message.isprintable()
         with backend(folder) as rows:
             rows.clear()
@@ -420,7 +421,7 @@ def test_a_missing_package_is_named(without_packages, options) -> None:
         open_backend(
             BackendChoice(kind="qdrant", options=options, folder="/nowhere", environment={})
         )
-    assert "pip install qdrant-" in caught.value.remedy
+    assert "pip install qdrant-" in all_words(caught.value)
     assert isinstance(caught.value, ImportError)
 
 
@@ -432,7 +433,7 @@ def test_a_full_disk_is_named(small_disk: Path) -> None:
         closing(opened(small_disk)) as rows,
     ):
         rows.upsert(some)
-    assert "free space" in caught.value.remedy
+    assert "free space" in all_words(caught.value)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")

@@ -15,6 +15,7 @@ from filestore.index.backend import (
     Item,
     WrongDimension,
 )
+from tests.advice import advised
 from tests.system.misbehaving_server import (
     MisbehavingServer,
     answer,
@@ -74,7 +75,7 @@ def assert_fit(error, url):
     """The error says where and what to do, and neither the key nor an escape sequence."""
     told = f"{error.message} {error.remedy} {error.detail}"
     assert url in told
-    assert error.remedy
+    assert advised(error)
     assert SECRET not in told
     assert told.isprintable()
     assert SECRET not in repr(error.__cause__)

@@ -95,7 +95,7 @@ def test_a_plan_changes_nothing(workspace: Any) -> None:
     assert files(workspace.store) == before
     done = workspace("repair", "--plan", code=1)
     assert "re-index (1 file" in done.stdout
-    assert "builtin/1:384 has to embed 1 text (0 from cache)" in done.stdout
+    assert "builtin/1:384 has to embed 1 passage (0 from cache)" in done.stdout
     assert files(workspace.store) == before
 
 
@@ -577,7 +577,7 @@ def test_another_model_has_a_price(workspace: Any) -> None:
     workspace.in_catalog("UPDATE meta SET value = 'other/1:9' WHERE key = 'fingerprint'")
     left = workspace.json("repair", "--plan", code=1)["plan"]["left"]
     (reason,) = [one["repair"] for one in left if one["code"] == "model-changed"]
-    assert "0 texts to embed, 6 from cache" in reason
+    assert "0 passages to embed, 6 from cache" in reason
     assert "filestore embedder set" in reason
 
 

@@ -145,7 +145,7 @@ def test_a_large_store_counts_few_deleted_texts(large: Path, tmp_path: Path, run
     counted = deleted_texts(large)
     assert counted in (1, 2)
     said = run("status", cwd=large).stderr
-    assert f"keyword scores still count {counted} deleted text" in said
+    assert f"keyword scores still count {counted} deleted passage" in said
     assert "run 'filestore sync --full'" in said
     with Store(large) as store:
         assert not store.search("zyzzyva", mode="keyword").hits

@@ -15,6 +15,7 @@ from filestore.server.agents import tools
 from filestore.server.agents.server import make_server
 from filestore.server.operations import TOOLS
 from filestore.server.stores import Access, Stores
+from tests.advice import advised
 from tests.system.server.conftest import AGENT, RENT
 
 T = TypeVar("T")
@@ -123,7 +124,7 @@ def test_the_answer_is_short_and_plain(stores: Stores) -> None:
     """No word of a command line that an agent does not have, no empty names, no bare zeros."""
     assert call(stores, "sync").content[0].text == "nothing to do: the index is up to date"
     about = call(stores, "about").content[0].text
-    assert "1 document, 2 chunks" in about
+    assert "1 document, 2 passages" in about
     assert "- notes" in about.splitlines()
     given = {"text": "The key hangs by the door.\n", "metadata": {"tags": ["key", "door"]}}
     note = asked(stores, "add_note", **given)["path"]
@@ -218,7 +219,7 @@ def test_a_refusal_says_what_helps(stores: Stores) -> None:
     ):
         done = call(stores, name, **given)
         assert done.is_error
-        assert "Try: " in done.content[0].text
+        assert "Try: " in done.content[0].text or advised(done.content[0].text)
         assert "Traceback" not in done.content[0].text
         assert "root:" not in done.content[0].text
 

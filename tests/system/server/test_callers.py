@@ -13,6 +13,7 @@ from filestore.server.agents.server import make_server
 from filestore.server.operations import LONGEST_NAME, ROUTES
 from filestore.server.stores import Access, Caller, Stores, caller_name
 from filestore.store.threads import ReadOnlyError
+from tests.advice import all_words
 from tests.system.server.conftest import RENT
 
 
@@ -75,4 +76,4 @@ def test_who_may_only_read_changes_nothing(place: Path) -> None:
                 }
                 with pytest.raises(ReadOnlyError, match="reader may read only") as caught:
                     asyncio.run(store.ask(operation, wanted, reader))
-                assert "filestore token add reader --write" in caught.value.remedy
+                assert "filestore token add reader --write" in all_words(caught.value)

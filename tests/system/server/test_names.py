@@ -11,6 +11,7 @@ from filestore import FilestoreError, Store
 from filestore.server.collection import check_name
 from filestore.server.http import app
 from filestore.server.operations import ROUTES, TOOLS, Operation
+from tests.advice import advised
 from tests.system.conftest import files_below
 from tests.system.server.conftest import GAS
 
@@ -88,7 +89,7 @@ def test_a_name_is_judged_the_same_at_every_door(tmp_path: Path, door: str) -> N
                 continue
             with pytest.raises(FilestoreError) as refused:
                 DOORS[door](store, name)
-            assert refused.value.remedy, name
+            assert advised(refused.value), name
             assert "\n" not in refused.value.message
             written = files_below(tmp_path).keys() - before.keys()
             assert not [path for path in written if "/." not in path and "/docs/" not in path], name

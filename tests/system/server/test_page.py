@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import re
 import signal
 import subprocess
@@ -549,6 +550,69 @@ def test_nothing_of_a_store_is_run(tmp_path: Path, hostile: Path) -> None:
     drive(tmp_path, [hostile], act, is_refused=True)
 
 
+ODD_NAMES = [
+    b"line\nbreak.md",
+    b"two \"quotes\" and 'one'.md",
+    b"back\\slash.md",
+    b"esc\x1b[31mred\x1b[0m.md",
+    b"hash#and?query&a=b%20c.md",
+    b"\xff latin.md",
+    b'folder\nline/in"ner\x1b]8;;http:x\x07.md',
+]
+"""Each with what it would do where it is taken for something else than a name."""
+
+
+@needs_chromium
+@pytest.mark.long
+def test_names_of_any_kind_lead_to_their_documents(tmp_path: Path) -> None:
+    """From the tree, from results, by a link and back by it, and as a filter."""
+    folder = tmp_path / "names"
+    for number, name in enumerate(ODD_NAMES):
+        place = os.path.join(os.fsencode(folder), name)
+        os.makedirs(os.path.dirname(place), exist_ok=True)
+        Path(os.fsdecode(place)).write_text(
+            f"# Title {number}\n\nThe needle {number} lies here: "
+            "[other](<two \"quotes\" and 'one'.md>).\n"
+        )
+    synced(folder)
+    kept = "[...document.querySelectorAll({!r})].map((one) => [one.getAttribute('href'), {}])"
+
+    async def opened(browser: chromium.Browser, link: str) -> str:
+        await browser.evaluate(
+            f"document.querySelector('main').replaceChildren(), location.hash = {json.dumps(link)}"
+        )
+        await browser.until("document.querySelector('.text')")
+        return await text_of(browser)
+
+    async def act(browser: chromium.Browser, server: Served) -> None:
+        await browser.evaluate("document.querySelector('.folder').click()")
+        await browser.until("document.querySelector('.tree .tree a')")
+        tree = await browser.evaluate(kept.format(".tree a", "one.textContent"))
+        assert len(tree) == len(ODD_NAMES)
+        for link, title in tree:
+            assert f"needle {title.removeprefix('Title ')} lies here" in await opened(browser, link)
+        await look_for(browser, "needle")
+        place = "one.closest('article').querySelector('.place').textContent"
+        hits = await browser.evaluate(kept.format("a.open", place))
+        assert len(hits) == len(ODD_NAMES)
+        assert not re.search(r"[\x00-\x1f]", "".join(name for _, name in hits))
+        for link, name in hits:
+            assert name.rpartition(":")[0] in await opened(browser, link)
+        await browser.evaluate("document.querySelector('.text a').click()")
+        await browser.until("document.querySelector('#incoming')")
+        assert "needle 1 lies here" in await text_of(browser)
+        backlinks = await browser.evaluate(kept.format("#incoming ~ ul a", "one.textContent"))
+        assert len(backlinks) == len(ODD_NAMES) - 2, "not of itself, and not from another folder"
+        for link, name in backlinks:
+            assert name in await opened(browser, link)
+        await look_for(browser, "needle")
+        await browser.evaluate("document.querySelector('[data-choice^=\"in \"]').click()")
+        await browser.until("document.querySelector('.chosen')")
+        assert "needle 6 lies here" in await text_of(browser, ".results")
+
+    drive(tmp_path, [folder], act)
+
+
 @needs_chromium
 def test_a_token_is_asked_for(tmp_path: Path, documents: Path) -> None:
     """A wrong one is said to be wrong; the right one opens; it is nowhere to be seen."""
@@ -589,10 +653,15 @@ def test_what_goes_wrong_is_said(tmp_path: Path, documents: Path) -> None:
         moved.rename(documents)
         await browser.evaluate("document.querySelector('.problem button').click()")
         await browser.until("document.querySelector('a.open')")
+        await browser.evaluate("location.hash = '#/status'")
+        await browser.until("document.querySelector('.verdict.clean')")
         server.process.send_signal(signal.SIGINT)
         server.process.wait(chromium.WAIT_S)
-        await browser.evaluate("location.hash = '#/status'")
+        await browser.evaluate("document.querySelector('main .steps button').click()")
         await browser.until("document.querySelector('main .problem')")
+        assert "Not checked" in await text_of(browser, ".verdict:not(.clean)")
+        await browser.evaluate("location.hash = '#/changes'")
+        await browser.until("document.querySelector('main > .problem')")
         assert "the server does not answer" in await text_of(browser)
 
     drive(tmp_path, [documents], act, is_refused=True)
@@ -733,8 +802,47 @@ def test_one_of_several_stores_is_chosen(tmp_path: Path, documents: Path) -> Non
         await browser.until("document.querySelector('.results').innerText.includes('tide.md')")
         await browser.call("Page.reload")
         await browser.until("document.querySelector('.results')?.innerText.includes('tide.md')")
+        # With one more field, on a phone, the head takes no more than an eighth.
+        await browser.call(
+            "Emulation.setDeviceMetricsOverride",
+            width=390,
+            height=844,
+            deviceScaleFactor=2,
+            mobile=True,
+        )
+        head = "document.querySelector('.top').getBoundingClientRect().height / innerHeight"
+        assert await browser.evaluate(head) <= 0.12
 
     drive(tmp_path, [documents, other], act)
+
+
+@needs_chromium
+@pytest.mark.long
+def test_passages_alike_are_shown_as_results_are(tmp_path: Path, documents: Path) -> None:
+    """Under the title of their document, by how they begin as that is read."""
+    (documents / "boat.md").write_text(
+        "# The boat\n\n## Berth\n\nThe **lease** is [renewed](lease.md) in writing.\n"
+    )
+    with filestore.open(documents) as store:
+        store.sync()
+
+    async def act(browser: chromium.Browser, server: Served) -> None:
+        await browser.evaluate("location.hash = '#/document?path=lease.md'")
+        similar = "document.querySelector('.steps a[href^=\"#/similar\"]')"
+        await browser.until(similar)
+        await browser.evaluate(f"{similar}.click()")
+        boat = (
+            "[...document.querySelectorAll('.hits > li')].find((one) => /boat/.test(one.innerText))"
+        )
+        await browser.until(boat)
+        shown = await browser.evaluate(f"{boat}.innerText")
+        assert shown.split("\n")[0].startswith("The boat")
+        assert "The lease is renewed in writing." in shown
+        await browser.evaluate(f"{boat}.querySelector('a.open').click()")
+        await browser.until("document.querySelector('.block.in')")
+        assert "The lease is renewed" in await text_of(browser, ".text")
+
+    drive(tmp_path, [documents], act)
 
 
 @needs_chromium

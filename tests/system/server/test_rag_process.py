@@ -26,7 +26,7 @@ def test_collections_are_served_without_a_store(tmp_path: Path) -> None:
         assert texts(served) == sorted(TREES)
         answer = client.post("/search", json={"query": "oak"})
         assert answer.status_code == 404
-        assert answer.json()["error"] == "no store is served, only collections"
+        assert answer.json()["error"].startswith("no store is served, only collections")
     with serving(tmp_path, "--collections", place) as served, served.client() as client:
         assert texts(served) == sorted(TREES)
         for refused in (client.delete("/rag/trees"), client.post("/rag/index", json=given)):

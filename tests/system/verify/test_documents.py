@@ -345,4 +345,4 @@ def test_a_damaged_vector_names_its_section(notes: Notes) -> None:
     connection.close()
     done = notes.json("verify", "--level", "full", code=1)
     (detail,) = [one["detail"] for one in done["findings"] if one["code"] == "embeddings-damaged"]
-    assert detail.startswith("section 2: ")
+    assert detail.startswith("passage 2: ")

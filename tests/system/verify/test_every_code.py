@@ -679,7 +679,7 @@ SIDECAR: Final[dict[str, Case]] = {
         produce=drifted_model, level="deep", says=("has a cosine of", "expected at least 0.995")
     ),
     "beside-behind": Case(
-        produce=beside_dropped_and_wanted, says=("no text was embedded with openai:small",)
+        produce=beside_dropped_and_wanted, says=("no passage was embedded with openai:small",)
     ),
     "beside-unusable": Case(produce=nobody_beside, says=("nobody/has-this",)),
     "locked": Case(produce=locked, says=("'filestore add'", "process")),

@@ -223,8 +223,8 @@ def test_what_was_not_checked_is_said(scene: Scene) -> None:
     assert {"contents of all files", "every stored embedding"} <= set(full["checked"])
     assert full["not_checked"] == ["whether the model still gives the same vectors"]
     deep = verified(scene, "deep")
-    assert "the embeddings of 3 texts against the model" in deep["checked"]
-    assert "whether texts are found by their own vectors: 3" in deep["checked"]
+    assert "the embeddings of 3 passages against the model" in deep["checked"]
+    assert "whether passages are found by their own vectors: 3" in deep["checked"]
     assert "the words of 3 of 3 files in the full-text index" in deep["checked"]
     assert deep["not_checked"] == []
 
@@ -507,5 +507,5 @@ def test_a_document_of_many_sections_is_taken_apart_once(
         store.sync()
         monkeypatch.setattr(_catalog.kept, "read", counted)
         checked = store.verify(level="deep").checked
-    assert any("the words of 200 of 200 sections" in one for one in checked)
+    assert any("the words of 200 of 200 passages" in one for one in checked)
     assert len(read) < 20

@@ -126,9 +126,9 @@ def test_a_sound_row_is_not_named_beside_a_damaged_one(catalog_path):
 
 
 LOOSE_ENDS = {
-    "texts belong to no file": "INSERT INTO parts SELECT 999, 0, vector FROM parts LIMIT 1",
-    "texts have no vector id that is known": "UPDATE parts SET vector = 7 WHERE file = :file",
-    "vector ids belong to no text": "INSERT INTO vectors VALUES (7, zeroblob(32), 1)",
+    "passages belong to no file": "INSERT INTO parts SELECT 999, 0, vector FROM parts LIMIT 1",
+    "passages have no vector id that is known": "UPDATE parts SET vector = 7 WHERE file = :file",
+    "vector ids belong to no passage": "INSERT INTO vectors VALUES (7, zeroblob(32), 1)",
     "vector ids are not those of their keys": "UPDATE vectors SET key = zeroblob(32) WHERE :file",
 }
 

@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -10,6 +11,7 @@ from msgspec.structs import asdict
 from filestore.cli._parser import command_parser, parse
 from filestore.core.errors import UsageError
 from filestore.server.operations import COMMANDS
+from tests.advice import all_words
 
 ONCE: Final = frozenset(
     [
@@ -215,7 +217,7 @@ def test_an_unknown_word_is_told_what_may_be_meant(line, said):
     with pytest.raises(UsageError) as caught:
         parse(line.split())
     assert caught.value.message == said
-    assert "--help" in caught.value.remedy
+    assert "--help" in all_words(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -259,3 +261,30 @@ def test_signs_that_are_options_and_those_that_are_none() -> None:
         asked("search", "cat", "-k", "-3")
     assert asked("search", "return", "-1")["text"] == "return -1"
     assert asked("search", "--", "cat", "-lamp")["text"] == "cat -lamp"
+
+
+@pytest.mark.parametrize(
+    ("words", "message", "remedy"),
+    [
+        ("mv a.md b.md --yes", "'mv' has no --yes: it asks nothing", "filestore mv a.md b.md"),
+        ("sync --yes", "'sync' has no --yes: it asks nothing", "filestore sync"),
+        ("rm a.md --plan", "'rm' has no --plan", "filestore rm --help"),
+        ("show a.md -n 3", "'show' has no -n", "filestore show --help"),
+    ],
+)
+def test_an_option_of_other_commands_is_no_name(words: str, message: str, remedy: str) -> None:
+    """No `--` is offered, which would take it for a file."""
+    with pytest.raises(UsageError) as caught:
+        parse(words.split())
+    assert (caught.value.message, caught.value.remedy) == (message, remedy)
+
+
+def test_a_file_called_as_an_option_is_a_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where it lies, what stands before it makes it one."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "--yes").touch()
+    with pytest.raises(UsageError) as caught:
+        parse(["rm", "--yes"])
+    assert caught.value.remedy == "filestore rm -- --yes"

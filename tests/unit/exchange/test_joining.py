@@ -240,7 +240,7 @@ def test_what_is_no_overlap_is_refused(amount: str) -> None:
     """With what can be written."""
     with pytest.raises(UsageError) as caught:
         parse_overlap(amount)
-    assert "50 words" in caught.value.remedy
+    assert "50 words" in caught.value.message
 
 
 REPEATING = st.text("ab", max_size=60) | st.text("abc \n", max_size=60) | st.text(max_size=20)

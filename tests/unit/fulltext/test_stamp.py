@@ -13,6 +13,7 @@ from filestore.fulltext._stamp import (
     TantivyGuard,
     WritingGuard,
 )
+from tests.advice import advised, all_words
 
 TO_A_PERSON = "An IO error occurred: 'No space left on device (os error {})'"
 TO_A_PROGRAMMER = 'IoError {{ io_error: Os {{ code: {}, kind: Other, message: "x" }} }}'
@@ -24,7 +25,7 @@ def test_a_disk_that_refuses_is_no_damage(words, number):
     """However Rust words it, the reason is told as the disk's, and nothing is called damaged."""
     with pytest.raises(WriteFailedError) as failed, WritingGuard("/index"):
         raise ValueError(words.format(number))
-    assert failed.value.remedy
+    assert advised(failed.value)
     with pytest.raises(FulltextUnreadable), TantivyGuard("/index"):
         raise ValueError(words.format(number))
 
@@ -45,7 +46,7 @@ def test_a_thread_that_stopped_is_no_damage(tmp_path):
     said = "the threads that write it stopped"
     with pytest.raises(WriteFailedError, match=said) as failed, WritingGuard(str(tmp_path)):
         stopped()
-    assert "check the disk" in failed.value.remedy
+    assert "check the disk" in all_words(failed.value)
     with pytest.raises(WriteFailedError, match="No such file"), WritingGuard(str(tmp_path / "x")):
         stopped()
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -18,6 +18,7 @@ from filestore.history.batch import (
     parse,
     serialize,
 )
+from tests.advice import advised
 
 NAMES = (
     st.binary(min_size=1, max_size=12)
@@ -95,7 +96,7 @@ def test_a_record_reaches_truth_files_only(path):
     with pytest.raises(BatchInvalidError) as caught:
         parse(json.dumps(record).encode(), identifier="000001")
     assert ".undo/000001" in caught.value.message
-    assert caught.value.remedy
+    assert advised(caught.value)
 
 
 @pytest.mark.parametrize(

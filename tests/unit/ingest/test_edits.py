@@ -169,4 +169,4 @@ def test_a_revision_is_of_one_file_in_one_state() -> None:
         with pytest.raises(OtherRevisionError, match=now) as refused:
             check_revision(path, b"x", wrong)
         assert len(str(refused.value)) < 400
-        assert "show a.md" in refused.value.remedy
+        assert "show a.md" in refused.value.message

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from filestore.core.errors import UsageError
 from filestore.search import Query
+from tests.advice import all_words
 
 
 @pytest.mark.parametrize(
@@ -70,7 +71,7 @@ def test_dates_that_a_query_refuses(value: str) -> None:
     for name in ("since", "until"):
         with pytest.raises(UsageError, match=f"--{name} takes a date") as caught:
             Query(text="x", **{name: value})  # type: ignore[arg-type]
-        assert "2026-05-03" in caught.value.remedy
+        assert "2026-05-03" in all_words(caught.value)
         assert "\x1b" not in caught.value.message
 
 

@@ -15,6 +15,7 @@ from filestore.server.collection import (
     id_and_metadata,
 )
 from filestore.server.operations import decoded
+from tests.advice import advised
 
 KEYS = st.sampled_from(["source", "document_id", "document_metadata", "order", "a"]) | st.text()
 VALUES = st.none() | st.integers() | st.text() | st.lists(st.booleans())
@@ -71,7 +72,7 @@ def test_what_is_no_document_is_refused(given: object) -> None:
     """With what to do about it, or what was expected."""
     with pytest.raises(UsageError) as caught:
         sent(documents=given)
-    assert caught.value.remedy or "expected" in caught.value.message or "its" in str(caught.value)
+    assert advised(caught.value) or "expected" in caught.value.message or "its" in str(caught.value)
 
 
 def test_what_is_kept_beside_documents_is_small() -> None:

@@ -46,7 +46,7 @@ class NothingKept:
 
 
 def embedded(embedder: Slow, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many of 1,000 texts it was given at once, in commits of 200."""
+    """How many of 1,000 passages it was given at once, in commits of 200."""
     clock = SimpleNamespace(monotonic=lambda: embedder.now_s, time=lambda: 0)
     monkeypatch.setattr(embedding_feed, "time", clock)
     texts = {number.to_bytes(32): f"text {number}" for number in range(1_000)}

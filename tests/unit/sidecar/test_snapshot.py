@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from filestore.core.errors import UsageError
 from filestore.core.findings import Finding
 from filestore.sidecar.snapshot import Sample, VerificationReport
+from tests.advice import all_words
 
 COUNTS = st.integers(1, 40)
 
@@ -49,7 +50,7 @@ def test_what_is_no_slice(text: str) -> None:
     """Anything else is wrong usage, and an example is given."""
     with pytest.raises(UsageError) as caught:
         Sample.parse(text)
-    assert "--sample 1/10" in caught.value.remedy
+    assert "--sample 1/10" in all_words(caught.value)
 
 
 def test_a_finding_is_said_once() -> None:

@@ -131,7 +131,7 @@ def test_paths_come_in_natural_order() -> None:
 
 
 def test_many_children_and_many_levels() -> None:
-    """A summary of 100,000 texts, and 20,000 summaries in a chain, are taken in one go."""
+    """A summary of 100,000 passages, and 20,000 summaries in a chain, are taken in one go."""
     wide = SummaryTree(
         a_row("s", f"chunk{n}.md", "gone" if n == 7 else "fresh") for n in range(100_000)
     )

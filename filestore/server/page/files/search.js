@@ -179,9 +179,8 @@ function place(hit) {
 }
 
 function excerpt(hit) {
-  const text = hit.excerpt || (hit.text || "").slice(0, 400);
   return el("p", { class: "excerpt", dir: "auto" },
-    pieces(text, hit.excerpt ? hit.marks || [] : [])
+    pieces(hit.excerpt, hit.marks || [])
       .map(([piece, inside]) => (inside ? el("mark", {}, piece) : piece)));
 }
 

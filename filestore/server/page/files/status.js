@@ -55,15 +55,17 @@ async function check(level, into, signal) {
   } catch (error) {
     if (error.name === "AbortError") return;
     into.replaceChildren(problem(error, () => check(level, into, signal)));
+    verdict({ failed: true });
   }
 }
 
 /** One sentence that the findings below it bear out. */
-function verdict({ clean, findings }) {
+function verdict({ clean, findings, failed }) {
   const node = document.getElementById("verdict");
   if (!node) return;
   node.className = `verdict ${clean ? "clean" : "drifted"}`;
-  if (!clean) node.textContent = "Not clean: see the findings.";
+  if (failed) node.textContent = "Not checked: see below.";
+  else if (!clean) node.textContent = "Not clean: see the findings.";
   else if (findings.length) node.textContent = "No errors and no warnings beyond what is accepted.";
   else node.textContent = "Clean: the index is up to date with the files.";
 }

@@ -494,7 +494,7 @@ def test_the_number_line_names_the_filter():
     whole = rows.count_line(shown=0, resources=3, chunks=1500, filtered="", has_sections=False)
     assert plain([whole]) == "3 documents · 1,500 chunks"
     left = rows.count_line(shown=2, resources=1, chunks=1500, filtered="!draft", has_sections=False)
-    assert plain([left]) == "2 chunks of 1 document for !draft  escape shows all"
+    assert plain([left]) == "2 chunks of 1 document  esc: all"
 
 
 @pytest.mark.parametrize(

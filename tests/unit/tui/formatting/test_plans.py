@@ -415,7 +415,7 @@ def test_a_report_tells_what_was_skipped_and_why() -> None:
     assert "  chunked/a.md: it changed since" in said
     assert "  chunked/a.md: nothing to do" in said
     assert "filestore undo 000007" in said
-    assert "embedded 2 texts" in said
+    assert "embedded 2 passages" in said
     assert "nothing is left that needs you" in said
 
 

@@ -97,6 +97,10 @@ def test_columns_line_up_whatever_is_in_them():
         assert len(drawn[0]) <= max(room - 16, 5)
         assert drawn[0].split("E")[1].startswith(" x")
         assert "E2" in drawn[1]
+    # The number of passages goes after the words of drift.
+    assert rows.columns_for(47, ["sections", "drift"]) == ["sections", "drift"]
+    assert columned(folder, 40, severities={"E": 2, "W": 1}).split() == ["1,200", "E2"]
+    assert rows.columns_for(47, ["sections", "size"]) == ["sections", "size"]
     assert columned(READ, 100, measure=Measure(2_300, "2026-05-03")).split() == [
         "2.3", "KB", "2026-05-03", "12",
     ]  # fmt: skip

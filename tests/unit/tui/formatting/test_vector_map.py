@@ -168,9 +168,9 @@ def test_the_legend_makes_names_safe():
 def test_a_sample_is_named():
     """A map of some of the texts says so, with both numbers."""
     said = plain([vector_map.map_title(shown=20_000, total=1_000_000, explained=(0.25, 0.125))])
-    assert "a sample of 20,000 of 1,000,000 texts" in said
+    assert "a sample of 20,000 of 1,000,000 passages" in said
     assert "38%" in said
-    assert "all 3 texts" in plain([vector_map.map_title(shown=3, total=3, explained=(0.5, 0.5))])
+    assert "all 3 passages" in plain([vector_map.map_title(shown=3, total=3, explained=(0.5, 0.5))])
 
 
 def test_a_pointed_cell_names_its_file():

@@ -449,6 +449,7 @@ def test_a_moved_file_counts_where_it_is_and_where_it_was() -> None:
     assert known.index.moved_to("chunked/new/chunk1.md") == ""
     assert known.index.moved_to("chunked/old/") == "chunked/new"
     assert known.index.moved_to("chunked/new/") == ""
+    assert known.index.moved_to("chunked/one/") == ""
     known.replace_of(["chunked/new/", "chunked/one/b.md"], [])
     assert [known.index.of_resource(name)["W"] for name in ("new", "old", "one")] == [0, 0, 0]
 

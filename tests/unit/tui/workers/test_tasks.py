@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from filestore import FilestoreError, Finding, Progress
+from tests.advice import advised
 from tests.test_architecture import all_modules
 from tui.workers.tasks import (
     Done,
@@ -56,7 +57,7 @@ def test_unexpected_error_is_told_with_its_traceback() -> None:
     answer = attempt(fail)
     error = answer.error  # type: ignore[union-attr]
     assert error.message == "unexpected: ZeroDivisionError: by nought"
-    assert error.remedy
+    assert advised(error)
     assert "in fail" in error.detail
     assert as_error(error) is error
 
