@@ -4,18 +4,29 @@ A canary lies outside of the work tree; its words must never get into the store,
 change.
 """
 
+import asyncio
+import contextlib
+import inspect
 import json
 import os
+import re
 import socket
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
+import filestore
+from filestore.core.errors import FilestoreError
+from filestore.search.metrics import Question
+from filestore.server.operations import ROUTES
+from filestore.server.stores import Access, Stores
+from filestore.store.inspected import InspectedStore
 from tests.advice import advised
+from tests.system.server.conftest import AGENT, PERSON
 
 WORDS = "canarywords from outside of the tree"
 SWAPS = 2_000
@@ -258,3 +269,144 @@ def test_a_view_in_a_planted_catalog_calls_nothing(workspace: Any) -> None:
     assert "catalog-damaged" in codes(workspace)
     workspace.sync()
     workspace.assert_settled()
+
+
+# Names that lead out, given to whatever takes a text
+
+OF_THE_CALLER: Final = {
+    ("add", "paths"): "reads what a person names",
+    ("plan_add", "paths"): "reads what a person names",
+    ("import_from", "source"): "reads what a person names",
+    ("import_embeddings", "path"): "reads what a person names",
+    ("export", "target"): "writes where a person says",
+    ("export_embeddings", "path"): "writes where a person says",
+}
+"""A file that a person names wherever it is: what no reader of a store names."""
+PATHS_OF_REPAIR: Final = ("paths", "ours", "theirs", "remove")
+OWN: Final = "chunked/own.md"
+_IS_TEXT: Final = re.compile(r"\bstr\b")
+
+
+def _lures(root: Path, outside: Path) -> list[str]:
+    """Names of a file outside of the store, as strangers write them."""
+    for folder in (root, root / "chunked"):
+        (folder / "way.md").symlink_to(outside / "source.md")
+        (folder / "way").symlink_to(outside, target_is_directory=True)
+    here = os.path.relpath(outside, root)
+    return [
+        *(f"{start}{here}/source.md" for start in ("", "chunked/../", "./", "source/../")),
+        *(f"{start}{outside}/source.md" for start in ("", "file://", "chunked/")),
+        *(f"chunked/../{here}/sub/chunk1.md:1", f"../{here}/source.md"),
+        *("way.md", "chunked/way.md", "way/source.md", "chunked/way/source.md", "way"),
+        *("..", "../..", "chunked/../..", here, str(outside)),
+    ]
+
+
+def _takers(owner: type) -> Iterator[tuple[str, str]]:
+    """Each public method with each parameter of it that takes texts."""
+    for name, method in inspect.getmembers(owner, inspect.isfunction):
+        for parameter in inspect.signature(method).parameters.values():
+            is_own = name.startswith("_") or parameter.annotation is inspect.Parameter.empty
+            if not is_own and _IS_TEXT.search(str(parameter.annotation)):
+                yield name, parameter.name
+
+
+def _lured(method: Callable[..., Any], chosen: str, lure: str, others: dict[str, Any]) -> Any:
+    """Call it with a name for one of its parameters, and good values for what else it needs."""
+    leading, named = list[Any](), dict[str, Any]()
+    parameters = inspect.signature(method).parameters.values()
+    is_variadic = any(one.kind is one.VAR_POSITIONAL and one.name == chosen for one in parameters)
+    for one in parameters:
+        if one.name == chosen:
+            value: Any = [lure] if "Sequence[str]" in str(one.annotation) else lure
+        elif one.default is one.empty and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD):
+            value = others[one.name]
+        else:
+            continue
+        if one.kind is one.VAR_KEYWORD:
+            named |= dict.fromkeys(PATHS_OF_REPAIR, value)
+        elif one.kind is one.VAR_POSITIONAL or (is_variadic and one.kind is not one.KEYWORD_ONLY):
+            leading.append(value)
+        else:
+            named[one.name] = value
+    return method(*leading, **named)
+
+
+def _everything(outside: Path, root: Path) -> dict[str, bytes]:
+    """What lies around the store."""
+    return {
+        str(path): path.read_bytes()
+        for path in outside.parent.rglob("*")
+        if path.is_file() and not path.is_relative_to(root)
+    }
+
+
+def _own_store(root: Path, outside: Path, layout: Any) -> list[str]:
+    """A store of one document, with links that lead out; returns the names that do."""
+    (root / "chunked").mkdir(parents=True)
+    (root / OWN).write_text("# Own\n\nOwn words.\n")
+    lures = _lures(root, outside)
+    with filestore.create(root, embedder="builtin", layout=layout) as store:
+        store.sync()
+    return lures
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("layout", ["tree", "in-place"])
+def test_no_name_leads_out_of_a_store(tmp_path: Path, outside: Path, layout: Any) -> None:
+    """Whatever public function takes it: nothing outside is told, and nothing written there."""
+    root = tmp_path / "kb"
+    lures = _own_store(root, outside, layout)
+    before, answered = _everything(outside, root), set[str]()
+    others: dict[str, Any] = {
+        "path": OWN,
+        "to": "chunked/new.md",
+        "text": "x",
+        "texts": "x",
+        "into": "new",
+    }
+    others |= {"form": "jsonl", "target": str(root / "out"), "written": "own.md", "most": 9}
+    others |= {"questions": [Question(id="1", line=1, query="own", relevant={OWN: 1})]}
+    others |= {"mode": "keyword", "truth": False, "only": [], "query": "own", "new": "x"}
+    with InspectedStore(root) as store:
+        for owner in (store, store.listing, store.summaries, store.explorer):
+            for name, parameter in _takers(type(owner)):
+                if (name, parameter) in OF_THE_CALLER:
+                    continue
+                for lure in (OWN, *lures):
+                    with contextlib.suppress(FilestoreError, KeyError, ValueError):
+                        said = repr(_lured(getattr(owner, name), parameter, lure, others))
+                        assert WORDS not in said, (name, parameter, lure)
+                        answered.add(name)
+    # The good name is answered, as long as nothing moved that document.
+    assert answered >= {"about_file", "check", "document", "links"}
+    assert _everything(outside, root) == before
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("caller", [PERSON, AGENT], ids=["person", "agent"])
+def test_no_name_leads_out_of_a_served_store(tmp_path: Path, outside: Path, caller: Any) -> None:
+    """Whatever request takes it, and in whatever value; nor does a document that is added."""
+    root = tmp_path / "kb"
+    lures = _own_store(root, outside, "tree")
+    before, answered = _everything(outside, root), set[str]()
+    needed: dict[str, Any] = {
+        "query": "own",
+        "path": OWN,
+        "to": "chunked/new.md",
+        "resources": ["own.md"],
+    }
+    needed |= {"paths": ["own.md"], "questions": [{"query": "own", "relevant": [OWN]}]}
+    with Stores.open([str(root)], Access(writes=True)) as stores:
+        for name, operation in ROUTES.items():
+            known = operation.schema["properties"]
+            values = {key: needed[key] for key in operation.schema["required"]}
+            for key in known.keys() - {"store"}:
+                for lure in (OWN, *lures):
+                    given = values | {key: [lure] if known[key].get("type") == "array" else lure}
+                    with contextlib.suppress(FilestoreError, KeyError, ValueError):
+                        said = asyncio.run(stores.named(None).ask(operation, given, caller))
+                        assert WORDS not in json.dumps(said), (name, key, lure)
+                        answered.add(name)
+    assert answered >= {"show", "document", "links", "similar", "search"}
+    assert _everything(outside, root) == before

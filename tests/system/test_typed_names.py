@@ -69,6 +69,9 @@ _NO_NAMES: Final = {
     *("add|list|revoke", "DATE", "PROGRAM", "COMMAND|PAGE|CODE", "bash|zsh|fish"),
 }
 
+FILES_OF_PERSON: Final = {"add", "evaluate", "compare", "import"}
+"""They read a file wherever a person has it."""
+
 
 def _typed(form: str, name: str) -> str:
     return unicodedata.normalize(form, name)
@@ -230,3 +233,30 @@ def test_a_folder_is_named_as_it_is_before_it_is_a_pattern(workspace: Any) -> No
     for source, found in (("[ab] list", ["[ab] list/one.md"]), ("[ab]/*", ["b/one.md"])):
         hits = workspace.json("search", "walrus", "--source", source, cwd=root)["hits"]
         assert [hit["path"] for hit in hits] == found
+
+
+@pytest.mark.long
+def test_no_name_that_a_command_takes_leads_out(workspace: Any) -> None:
+    """No text of a file outside is printed, and none is made there, whatever stands in a name."""
+    secret = workspace.folder.parent / "outside.md"
+    secret.write_text("The narwhal is hidden.\n")
+    for link in ("way.md", "file_index/chunked/way.md"):
+        workspace.write(link, "").unlink()
+        (workspace.folder / link).symlink_to(secret)
+    workspace.write("notes/own.md", "# Own\n\nOwn words.\n")
+    workspace("add", "notes")
+    lures = ("chunked/../../../outside.md", "../outside.md", str(secret), "way.md", "..", "file:..")
+    before = sorted(workspace.folder.parent.rglob("*.md"))
+    for line in READ.values():
+        if line[0] in FILES_OF_PERSON:
+            continue
+        for lure in lures:
+            values = dict.fromkeys(("file", "resource", "chunk", "value"), lure)
+            target = str(workspace.folder / "out.jsonl")
+            words = [word.format(**values, target=target, inside="..") for word in line]
+            if line[0] in ("mv", "update"):
+                words.remove("--plan")
+            done = workspace(*words, code=None)
+            assert "narwhal" not in done.stdout + done.stderr, (line, lure)
+    assert secret.read_text() == "The narwhal is hidden.\n"
+    assert sorted(workspace.folder.parent.rglob("*.md")) == before
