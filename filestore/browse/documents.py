@@ -310,7 +310,8 @@ def _document(
     chunk, is_fresh, _ = present(parts, catalog, row.path, row)
     freshness: Freshness = "fresh" if is_fresh else "edited"
     sections = chunk.sections or (Section(start=0, end=len(chunk.body), headings=chunk.headings),)
-    above = [n for n, one in enumerate(sections) if one.line <= wanted.line]
+    # Of a document without lines each section says 0.
+    above = [n for n, one in enumerate(sections) if 0 < one.line <= wanted.line]
     at = above[-1] if above else 0
     if named is not None and not wanted.line:
         at = min(named, len(sections) - 1)

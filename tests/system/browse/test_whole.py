@@ -7,6 +7,7 @@ import pytest
 import filestore
 from filestore import FilestoreError
 from filestore.browse.documents import DocumentPart
+from tests.system.extract.test_pdf import Pdf
 
 GUIDE = "".join(
     f"# Part {number}\n\n" + f"What stands in part {number}, {'and more of it, ' * 30}.\n\n"
@@ -189,3 +190,26 @@ def test_a_document_is_given_as_it_is_read(tmp_path: Path, layout: str) -> None:
                 store.document(holder, link=link)
         code = store.search("print", source=["rows.py"], k=1).hits[0].document
         assert not any(part.blocks for part in store.document(code, rendered=True).parts)
+
+
+def test_a_document_without_lines_begins_at_its_beginning(tmp_path: Path) -> None:
+    """Unless a page of it is named."""
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    parts = (f"<h2>Part {number}</h2><p>{'Words of it. ' * 60}</p>" for number in range(9))
+    (folder / "guide.html").write_text(f"<html><body>{''.join(parts)}</body></html>")
+    moor = Pdf()
+    for number in range(1, 5):
+        moor.page(
+            *((72, 760 - 12 * row, 10, f"Row {row}: {number} is told of.") for row in range(50))
+        )
+    (folder / "moor.pdf").write_bytes(moor.data())
+    with filestore.create(folder, layout="in-place", embedder="builtin") as store:
+        store.sync()
+        guide = store.document("guide.html")
+        assert guide.total > 1
+        assert guide.at == guide.first == 0
+        assert store.document("moor.pdf").at == 0
+        last = store.document("moor.pdf:p4")
+        assert "4 is told of" in last.parts[last.at].text
+        assert last.at > 0

@@ -785,6 +785,37 @@ def test_a_long_document_opens_where_the_passage_is(tmp_path: Path, documents: P
     drive(tmp_path, [documents], act)
 
 
+SIZES = "performance.getEntriesByType('resource').map((one) => one.decodedBodySize)"
+
+
+@pytest.mark.long
+@needs_chromium
+def test_of_a_large_document_a_part_is_sent(tmp_path: Path) -> None:
+    """A hit 8 MB into 10 MB opens lit and on the screen, and no answer is a large part of it."""
+    section = "Rows of words about nothing much, again and again. " * 20 + "\n\n## More\n\n"
+    before, after = (8_000_000 // len(section), 2_000_000 // len(section))
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    text = f"# Large\n\n{section * before}The zircon is here. {section * after}\n"
+    (folder / "large.md").write_text(text)
+    synced(folder)
+
+    async def act(browser: chromium.Browser, server: Served) -> None:
+        await look_for(browser, "zircon")
+        await browser.evaluate("document.querySelector('a.open').click()")
+        await browser.until("document.querySelector('.text mark b')")
+        lit = await browser.evaluate("document.querySelector('.text mark b').textContent")
+        assert lit == "zircon"
+        await browser.until(
+            "(() => { const { top, bottom } = document.querySelector('.text mark b')"
+            ".getBoundingClientRect(); return top >= 0 && bottom <= innerHeight; })()"
+        )
+        sizes = await browser.evaluate(SIZES)
+        assert 0 < max(sizes) < 4_000_000
+
+    drive(tmp_path, [folder], act)
+
+
 @needs_chromium
 def test_one_of_several_stores_is_chosen(tmp_path: Path, documents: Path) -> None:
     """What is asked is asked of it; a reload stays there."""

@@ -141,8 +141,10 @@ function entry(hit) {
   const document_ = hit.document || hit.source || hit.path;
   const section = (hit.section || hit.headings || []).filter((one, at) => at || one !== hit.title);
   const title = hit.title || document_.split("/").pop();
+  // A document in place that has pages, no lines, is opened at its page.
+  const page = hit.page && !hit.line && hit.path === hit.document ? `:p${hit.page}` : "";
   const href = to("document", {
-    path: hit.path, line: hit.line || "", end: hit.end_line || "",
+    path: hit.path + page, line: hit.line || "", end: hit.end_line || "",
     hit: hit.index ?? "",
   });
   return el("li", { class: hit.freshness === "fresh" ? null : "stale" },
