@@ -311,10 +311,20 @@ class Frame(KeysInOrder):
     @staticmethod
     def when_ready(view: View, function: Callable[[], None]) -> None:
         """Call a function once a page has its parts."""
-        if view.is_mounted:
+
+        async def call() -> None:
+            await view.complete()
+            function()
+
+        if view.is_mounted and view.is_complete:
             function()
         else:
-            view.call_after_refresh(function)
+            view.call_after_refresh(call)
+
+    async def complete(self) -> None:
+        """Give the page that is seen its unseen parts."""
+        if self.views and self.view.is_mounted:
+            await self.view.complete()
 
     def context_changed(self) -> None:
         """Draw the footer again, after the current handler."""
@@ -538,6 +548,7 @@ class Frame(KeysInOrder):
         self._head.show([*names, *pages], right)
 
     @on(Bar.Pressed)
-    def _pressed(self, event: Bar.Pressed) -> None:
+    async def _pressed(self, event: Bar.Pressed) -> None:
+        await self.complete()
         place, _, name = event.press.rpartition(".")
         self.action_do(place or "everywhere", name)  # type: ignore[arg-type]

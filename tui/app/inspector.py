@@ -160,7 +160,7 @@ class Inspector(Commands):
             self._until_first.close()
             self.take_keys()
 
-        self.when_ready(self.view, show_first)
+        self.view.call_after_refresh(show_first)
         for view in made_early:
             # They were made when the store could not be opened yet.
             view.store_changed()

@@ -77,6 +77,13 @@ class Detail(Vertical):
     class Shown(Message):
         """Something else is shown than before."""
 
+    _target: Target | None
+    """What to show."""
+    _shown: Target | None
+    """What `about` was read for."""
+    _settling: Timer | None
+    _rested: Timer | None
+
     def __init__(self, host: ViewContext, nothing: Callable[[], Sequence[Line]]) -> None:
         """Show nothing yet.
 
@@ -94,13 +101,10 @@ class Detail(Vertical):
         self.part: int | None = None
         """The section of it that is shown; None for all of it."""
         self._about_resource: AboutResource | None = None
-        self._target: Target | None = None
-        self._shown: Target | None = None
-        """What `about` was read for."""
+        self._target = self._shown = None
         self._asked = 0
         """Counts the requests, so that older answers can be dropped."""
-        self._settling: Timer | None = None
-        self._rested: Timer | None = None
+        self._settling = self._rested = None
         self._neighbours_of = NO_FILE
         self._links: tuple[str, Links | None] | None = None
         """Of which document they are, and these once they are known."""
@@ -124,6 +128,12 @@ class Detail(Vertical):
         self._head = Caption(id="browse-head")
         self._sections = Bar(id="browse-sections")
         self._neighbours_title = Caption(id="browse-neighbours-title")
+        self.columns = {
+            "map": self.map,
+            "family": self.family,
+            "neighbours": Vertical(self._neighbours_title, self.neighbours, id="browse-near"),
+        }
+        """What may be seen beside the text, by section."""
         # Before there is a screen: with one, every part would get its styles once more.
         self.add_class(f"-{self.section}", update=False)
 
@@ -132,13 +142,15 @@ class Detail(Vertical):
         yield self._head
         yield self._sections
         yield self.input
-        with Horizontal():
+        with Horizontal(id="browse-parts"):
             yield self.reader
-            yield self.map
-            yield self.family
-            with Vertical(id="browse-near"):
-                yield self._neighbours_title
-                yield self.neighbours
+            if self.screen.has_class("-wide"):
+                yield self.columns["neighbours"]
+
+    async def complete(self) -> None:
+        """Mount what is not seen beside the text at first."""
+        unseen = [part for part in self.columns.values() if not part.is_attached]
+        await self.query_one("#browse-parts").mount(*unseen)
 
     def on_mount(self) -> None:
         """Begin with the text."""

@@ -4,6 +4,7 @@ Puts the parts together and does their actions. One rule: what the cursor of the
 what the right side shows, unless a file was asked for that the catalog does not know.
 """
 
+from asyncio import Lock
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
@@ -78,6 +79,7 @@ class BrowsePage(View):
         self._steps = 0
         """How many chunks to go forward (or back, below 0)."""
         self._section = SECTIONS[0][0]
+        self._completing = Lock()
         # Before there is a screen: with one, every part would get its styles once more.
         self.add_class("-listing", update=False)
 
@@ -86,12 +88,26 @@ class BrowsePage(View):
         with Horizontal():
             with Vertical(id="browse-left"):
                 yield self.outline
-                yield self.search
             yield self.detail
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether it has its unseen parts, too."""
+        return self.search.is_attached
+
+    async def complete(self) -> None:
+        """Mount search, map, family and neighbours: without them the list is seen sooner."""
+        # A key waits here for the parts that are being mounted.
+        async with self._completing:
+            if not self.is_complete:
+                await self.query_one("#browse-left").mount(self.search)
+                await self.detail.complete()
 
     def on_mount(self) -> None:
         """Begin with the list."""
         self.detail.choose(self._section)
+        if self._section in self.detail.columns:
+            self.call_later(self.complete)
 
     @property
     def listed(self) -> VirtualRows:
@@ -298,6 +314,8 @@ class BrowsePage(View):
     @on(VirtualRows.Highlighted)
     @on(TreeList.Pointed)
     def _pointed_in_tree(self) -> None:
+        if self.outline.is_known and not self.is_complete:
+            self.call_after_refresh(self.complete)
         # A tree is also read again while the search hides it.
         if self._is_searching or self._going_to:
             return

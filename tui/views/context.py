@@ -162,6 +162,14 @@ class View(Widget):
         """This page's state now; the frame fills in what it knows itself."""
         raise NotImplementedError
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether it has its unseen parts, too."""
+        return True
+
+    async def complete(self) -> None:
+        """Mount the parts that are not seen at first."""
+
     def line_to_edit(self) -> int:
         """The line of the file under the cursor to edit, from 1; 0 for none."""
         return 0

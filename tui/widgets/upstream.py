@@ -209,6 +209,9 @@ class KeysInOrder(App[int]):
         """Hold keys back until `let_keys_go`: they are for a page that is not there yet."""
         self._awaited = page
 
+    async def complete(self) -> None:
+        """Mount what the screen began without, and a key may need."""
+
     def let_keys_go(self, page: Widget) -> None:
         """The page is there, and has the focus."""
         if self._awaited is page:
@@ -221,7 +224,9 @@ class KeysInOrder(App[int]):
             is_making = self._awaited is not None and len(self.screen_stack) == 1
             if is_making or not self.is_seen:
                 break
-            event, taker = self._held.popleft(), self.focused or self.screen
+            event = self._held.popleft()
+            await self.complete()
+            taker = self.focused or self.screen
             await super().on_event(event)
             self._number += 1
             self._follow(taker, _ROUNDS)
