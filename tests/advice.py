@@ -6,7 +6,7 @@ from typing import Final
 from filestore.core.errors import FilestoreError
 
 _DONE: Final = (
-    "add|answer|ask|change|check|choose|close|convert|correct|cut|edit|end|export|finish|fix|"
+    "add|answer|ask|cd|change|check|choose|close|convert|correct|cut|edit|end|export|finish|fix|"
     "flatten|free|give|go|install|keep|leave|load|look|make|move|name|open|press|put|recognise|"
     "remove|rename|resolve|restore|run|save|search|see|send|set|shorten|show|split|start|take|try|"
     "type|unset|use|wait|write"
