@@ -12,6 +12,7 @@ codes findings.md.
 import ast
 import inspect
 import json
+import os
 import pkgutil
 import re
 import sys
@@ -556,6 +557,8 @@ def made() -> dict[Path, str]:
 
 
 if __name__ == "__main__":
+    # The pages show help of the usual width.
+    os.environ.pop("COLUMNS", None)
     stale = {
         path: text
         for path, text in made().items()

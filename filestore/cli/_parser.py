@@ -33,6 +33,8 @@ _WISHES: Final = {name: field for field in fields_of(_terminal.Wishes) for name 
 _FRONT: Final = ("--store", "--json", "--version", "-V", "--help", "-h", *_WISHES)
 """Options allowed before the command."""
 _TAKES_A_WORD: Final = ("--store", *(name for name, one in _WISHES.items() if one.kind is not bool))
+_MOST_NAMED: Final = 7
+"""Commands that a message names."""
 _RUN: Final = "_run"
 Run = Callable[[Any], int]
 Kind = TypeVar("Kind", bound=Struct)
@@ -306,16 +308,22 @@ def _option_of_another(
     from filestore.cli._help import records
 
     name = unknown[0].partition("=")[0]
-    all_options = (names for one in records().values() for names, _ in one["options"])
-    taken = set(re.findall(r"(?<!\S)--?\w[\w-]*", " ".join(all_options)))
-    if name not in taken or did_you_mean(name, known) or os.path.lexists(absolute(unknown[0])):
+    taking = [
+        one
+        for one, record in records().items()
+        if any(name in re.findall(r"(?<!\S)--?\w[\w-]*", names) for names, _ in record["options"])
+    ]
+    if not taking or did_you_mean(name, known) or os.path.lexists(absolute(unknown[0])):
         return None
     message, rest = f"'{command}' has no {name}", [word for word in words if word != name]
     if name == "--yes" and name not in known and unknown == [name]:
         return UsageError(
             f"{message}: it asks nothing", remedy=shlex.join(["filestore", command, *rest])
         )
-    return UsageError(message, remedy=f"filestore {command} --help")
+    shown = taking if len(taking) <= _MOST_NAMED else [*taking[: _MOST_NAMED - 2], "others"]
+    others = " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
+    verb = "takes" if len(taking) == 1 else "take"
+    return UsageError(f"{message}; {others} {verb} it", remedy=f"filestore {command} --help")
 
 
 def _lacking(

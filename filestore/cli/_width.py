@@ -1,4 +1,4 @@
-"""How wide help is: as the terminal, within what can be read."""
+"""How wide help is: as the terminal, or as COLUMNS says, within what can be read."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _WIDEST: Final = 100
 
 
 def width() -> int:
-    """The columns that help is written in: those of the terminal, from 40 to 100."""
-    found = wire.columns()
+    """The columns that help is written in, from 40 to 100: those of the terminal or of COLUMNS."""
+    found = wire.columns() or wire.named_columns()
     return min(max(found - 2, _NARROWEST), _WIDEST) if found else _COLUMNS
 
 

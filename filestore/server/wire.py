@@ -288,10 +288,13 @@ def columns() -> int:
         found = os.get_terminal_size(sys.stdout.fileno()).columns
     except (OSError, ValueError):
         found = 0
+    return found or named_columns() or 80
+
+
+def named_columns() -> int:
+    """The width that the variable COLUMNS names; 0 where it names none."""
     named = os.environ.get("COLUMNS", "")
-    if not found and named.isdecimal() and len(named) < 6:
-        found = int(named)
-    return found or 80
+    return int(named) if named.isdecimal() and len(named) < 6 else 0
 
 
 def _received(connection: Any) -> Reply | None:

@@ -11,6 +11,7 @@ import pytest
 from filestore import cli
 from filestore.cli import _help, _parser
 from filestore.cli._overview import GROUPS, SYNONYMS, overview
+from filestore.cli._width import width
 from filestore.core.codes import CODES
 from filestore.core.errors import UsageError
 from filestore.server import wire
@@ -28,6 +29,17 @@ def test_the_overview_has_every_command_in_one_group() -> None:
     names = [name for rows in GROUPS.values() for row in rows for name in row.split()]
     assert sorted(names) == sorted(COMMANDS.keys() - {"help"})
     assert len(GROUPS) == 6
+
+
+@pytest.mark.parametrize(
+    ("named", "expected"), [("50", 48), ("9", 40), ("400", 100), ("", 78), ("wide", 78)]
+)
+def test_help_in_a_pipe_is_as_wide_as_columns_says(
+    named: str, expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where no terminal has a width."""
+    monkeypatch.setenv("COLUMNS", named)
+    assert width() == expected
 
 
 @pytest.mark.parametrize("columns", [20, 40, 80, 100, 400])

@@ -268,8 +268,19 @@ def test_signs_that_are_options_and_those_that_are_none() -> None:
     [
         ("mv a.md b.md --yes", "'mv' has no --yes: it asks nothing", "filestore mv a.md b.md"),
         ("sync --yes", "'sync' has no --yes: it asks nothing", "filestore sync"),
-        ("rm a.md --plan", "'rm' has no --plan", "filestore rm --help"),
-        ("show a.md -n 3", "'show' has no -n", "filestore show --help"),
+        (
+            "rm a.md --plan",
+            "'rm' has no --plan; add, embeddings prune, enrich, import, init and others take it",
+            "filestore rm --help",
+        ),
+        (
+            "show a.md -n 3",
+            "'show' has no -n; changes, compare, embedder compare, evaluate, log, search and"
+            " similar take it",
+            "filestore show --help",
+        ),
+        ("ls --tree", "'ls' has no --tree; search takes it", "filestore ls --help"),
+        ("rm a.md --full", "'rm' has no --full; sync takes it", "filestore rm --help"),
     ],
 )
 def test_an_option_of_other_commands_is_no_name(words: str, message: str, remedy: str) -> None:
