@@ -40,6 +40,7 @@ from filestore.sidecar import commit_dates
 from filestore.sidecar.embedding_feed import EmbeddingFeed, OtherFeed
 from filestore.sidecar.file_rows import (
     Rewording,
+    SeenTexts,
     entries,
     has_same_text,
     kept_texts,
@@ -413,7 +414,9 @@ class Commit:
         wanted = {key for _, key in self.catalog.vector_keys(embedded=False)}
         return {key: text for key, text in texts.items() if key in wanted}
 
-    def embed_waiting(self, ordered: list[int], until_s: float) -> None:
+    def embed_waiting(
+        self, ordered: list[int], until_s: float, seen: SeenTexts | None = None
+    ) -> None:
         """Embed texts that wait for their vector, until a moment of the monotonic clock.
 
         The first passage of each document comes first, so that early answers are broad.
@@ -422,11 +425,12 @@ class Commit:
             ordered: Vector ids, last first, that an earlier commit left; what is done goes.
                 An empty one is filled with all that wait: they are sorted once for many commits.
             until_s: That moment.
+            seen: What an earlier commit read; see `texts_of_vectors`.
         """
         if not ordered:
             ordered += reversed(queries.waiting_vectors(self.catalog))
         while ordered:
-            for some, texts in texts_of_vectors(self.catalog, ordered[-_AT_ONCE:][::-1]):
+            for some, texts in texts_of_vectors(self.catalog, ordered[-_AT_ONCE:][::-1], seen):
                 keys = self.catalog.keys_of_vectors(some)
                 taken = {keys[one]: text for one, text in zip(some, texts, strict=True)}
                 self._embedding_feed.embed(taken, until_s=until_s)

@@ -16,7 +16,7 @@ from filestore.core.hashing import embedding_key, vector_id
 from filestore.core.progress import OnShare, ignore_share
 from filestore.embed import EndpointError, ModelDrifted, ModelMissing, ModelUnusable, check_canaries
 from filestore.embed.cache import EmbeddingCache
-from filestore.sidecar.file_rows import texts_of_vectors
+from filestore.sidecar.file_rows import SeenTexts, texts_of_vectors
 from filestore.sidecar.models import (
     WHOSE,
     Known,
@@ -217,13 +217,14 @@ class OtherFeed:
         """Embed every text of the catalog that has no vector of this model; see `embed`."""
         self._is_complete = False
         missing = lacking(self._catalog, self._embeddings, self._fingerprint)
+        seen: SeenTexts = {}
         for number, ids in enumerate(in_batches(missing, _BATCH)):
             if not self._feed.embeds or (until_s is not None and time.monotonic() >= until_s):
                 return
             start, part = number * _BATCH / len(missing), len(ids) / len(missing)
             texts = {
                 embedding_key(text): text
-                for _, some in texts_of_vectors(self._catalog, ids)
+                for _, some in texts_of_vectors(self._catalog, ids, seen)
                 for text in some
             }
             self._feed.embed(

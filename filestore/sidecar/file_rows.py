@@ -27,6 +27,7 @@ from filestore.chunks import chunk_file, kept
 from filestore.chunks.kept import pairs_of, pairs_of_user
 from filestore.chunks.observation import DOCUMENT, INDEXED, Observation
 from filestore.config.layout import RECORD_NAME
+from filestore.core.hashing import vector_id
 from filestore.core.paths import TOP, ChunkPath, folder_of, is_made
 
 if TYPE_CHECKING:
@@ -76,19 +77,35 @@ def has_same_text(row: FileRow, look: Observation) -> bool:
     return row.state == look.state and (look.state != INDEXED or row.text_key == look.text_key)
 
 
-def texts_of_vectors(catalog: Catalog, ids: Sequence[int]) -> Iterator[tuple[list[int], list[str]]]:
-    """Vector ids with their texts, as the catalog last saw them, in batches."""
+SeenTexts = dict[int, tuple[Sequence[bytes], Sequence[str]]]
+"""Embedding keys and texts of files that were read, by file id."""
+
+
+def texts_of_vectors(
+    catalog: Catalog, ids: Sequence[int], seen: SeenTexts | None = None
+) -> Iterator[tuple[list[int], list[str]]]:
+    """Vector ids with their texts, as the catalog last saw them, in batches.
+
+    Args:
+        catalog: The catalog.
+        ids: The vector ids.
+        seen: What the last call read, and gets what this one does: a file of many texts is not
+            read for each batch of them. It holds no more files than a batch has texts.
+    """
+    seen = {} if seen is None else seen
     for batch in in_batches(ids, _BATCH):
         owners = catalog.files_of_vectors(batch)
         pairs = [(one, *owners[one][0]) for one in batch if owners.get(one)]
+        for file in seen.keys() - {file for _, file, _ in pairs}:
+            del seen[file]
         texts: dict[int, str] = {}
-        looks: dict[int, Observation] = {}
         for identifier, file, part in pairs:
-            if file not in looks:  # a file has many texts
-                looks[file] = _seen(catalog.content(file) or b"")
-            look = looks[file]
-            if part < len(look.texts) and look.vector_ids()[part] == identifier:
-                texts[identifier] = look.texts[part]
+            if file not in seen:
+                look = _seen(catalog.content(file) or b"")
+                seen[file] = look.keys, look.texts
+            keys, known = seen[file]
+            if part < len(known) and vector_id(keys[part]) == identifier:
+                texts[identifier] = known[part]
         if texts:
             yield list(texts), list(texts.values())
 

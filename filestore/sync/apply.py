@@ -32,6 +32,7 @@ from filestore.core.progress import OnProgress, Progress, ignore
 from filestore.fs.disk import FileSystemClock
 from filestore.fs.lock import DEFAULT_WAIT_S, LockedError
 from filestore.sidecar.commit import Commit
+from filestore.sidecar.file_rows import SeenTexts
 from filestore.sidecar.losses import gone_findings
 from filestore.sidecar.models import lost_vectors
 from filestore.sidecar.recover import condemned, part_finding
@@ -411,10 +412,11 @@ def embed_waiting(
     done = Embedded(waiting=_waiting(parts))
     total = done.waiting
     ordered: list[int] = []
+    seen: SeenTexts = {}
     try:
         while done.waiting and done.problem is None:
             is_whole = not ordered
-            turn = _turn(parts, ordered, ends_s, wait_s, total)
+            turn = _turn(parts, ordered, ends_s, wait_s, total, seen=seen)
             done = replace(turn, texts=done.texts + turn.texts)
             total = max(total, done.texts + done.waiting)
             on_progress(Progress(stage="embedding", done=total - done.waiting, total=total))
@@ -458,6 +460,7 @@ def _turn(
     total: int,
     *,
     is_quick: bool = False,
+    seen: SeenTexts | None = None,
 ) -> Embedded:
     parts.close()
     with (
@@ -467,7 +470,7 @@ def _turn(
         if is_quick:
             commit.be_quick()
         try:
-            commit.embed_waiting(ordered, min(ends_s, time.monotonic() + TURN_S))
+            commit.embed_waiting(ordered, min(ends_s, time.monotonic() + TURN_S), seen)
         except KeyboardInterrupt:
             commit.finish()
             raise

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 import filestore
+from filestore.catalog import Catalog
 from filestore.server import stores
 from filestore.server.operations import ROUTES
 from filestore.store import Store, watch
@@ -359,3 +360,23 @@ def test_a_hook_embeds_for_a_moment(waiting: Any) -> None:
     has, _, of = store.waiting().partition(" of ")
     assert 0 < int(has.replace(",", "")) < int(of.replace(",", ""))
     assert "sync' embeds the rest" in done.stderr
+
+
+def test_a_file_of_many_passages_is_read_once_to_embed_them(
+    workspace: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many batches they take: else a document of 5 MB takes minutes."""
+    root = tmp_path / "notes"
+    workspace("init", "--in-place", root, "--embedder", "builtin")
+    (root / "long.md").write_text("\n".join(text_of(0, part) for part in range(1_000)))
+    read: Counter[int] = Counter()
+    content = Catalog.content
+
+    def counted(catalog: Catalog, file: int) -> bytes | None:
+        read[file] += 1
+        return content(catalog, file)
+
+    monkeypatch.setattr(Catalog, "content", counted)
+    with Store.open(root) as store:
+        assert store.sync().embedded >= 1_000
+    assert max(read.values()) <= 2
