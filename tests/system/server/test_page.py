@@ -347,7 +347,15 @@ def test_filters_count_more_than_is_shown(tmp_path: Path) -> None:
         store.add(folder / "part0", folder / "part1", folder / "lone.md")
 
     async def act(browser: chromium.Browser, server: Served) -> None:
-        await look_for(browser, "lamp")
+        await browser.evaluate("document.getElementById('query').focus()")
+        await browser.write("lamp")
+        await browser.until("document.querySelector('main').dataset.query === 'lamp'")
+        await browser.evaluate("window.typed = [...document.querySelectorAll('.hits > li')]")
+        assert await browser.evaluate("window.typed.length") >= 10
+        await browser.until("document.querySelectorAll('.hits > li').length === 20")
+        # What a person points at meanwhile is the same one.
+        now = "[...document.querySelectorAll('.hits > li')].slice(0, window.typed.length)"
+        assert await browser.evaluate(f"{now}.every((one, at) => one === window.typed[at])")
         assert await text_of(browser, "#count") == "20 of 61 results"
         facets = await text_of(browser, ".facets")
         assert "Folder" in facets

@@ -13,6 +13,8 @@ export const FRESHNESS = {
   gone: "the file is gone",
 };
 const FIRST = 20;
+/** So many are asked for while a query is typed, more than a screen has; the rest comes once it is. */
+const BEGUN = 10;
 const MOST = 1000;
 /** So many are asked for once nothing more is typed: what the filters count is more than what is shown first. */
 const COUNTED = 100;
@@ -37,7 +39,7 @@ function askedBy(values, isTyping) {
   const mode = ["keyword", "vector"].includes(values.get("mode")) ? values.get("mode") : "hybrid";
   const query = values.get("q") || "";
   const begun = values.has("begun");
-  return { shown: k, given: { query, k: isTyping ? FIRST : Math.max(k, COUNTED), mode, begun, ...filtersOf(values) } };
+  return { shown: k, given: { query, k: isTyping ? BEGUN : Math.max(k, COUNTED), mode, begun, ...filtersOf(values) } };
 }
 
 export async function searchView(values, signal, returning, isTyping = false) {
@@ -103,11 +105,14 @@ function draw(answer, values, asked, isTyping) {
   else scrollTo(0, 0);
 }
 
-/** The list of hits that is there, where it is of the same ones: nobody's click or focus goes with it. */
-let drawn = { key: "", node: null };
+/** The list of hits that is there, where it begins with the same ones: nobody's click or focus goes with it. */
+let drawn = { keys: [], node: null };
 function kept(hits) {
-  const key = JSON.stringify(hits.map((hit) => [hit.path, hit.line, hit.freshness, hit.excerpt, hit.marks]));
-  if (drawn.key !== key) drawn = { key, node: list(hits) };
+  const keys = hits.map((hit) => JSON.stringify([hit.path, hit.line, hit.freshness, hit.excerpt, hit.marks]));
+  const goesOn = drawn.node && drawn.keys.length <= keys.length && drawn.keys.every((key, at) => key === keys[at]);
+  if (goesOn) drawn.node.append(...hits.slice(drawn.keys.length).map(entry));
+  else drawn.node = list(hits);
+  drawn.keys = keys;
   return drawn.node;
 }
 
