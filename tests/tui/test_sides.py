@@ -5,6 +5,7 @@ import pytest
 from filestore import Finding
 from tui.formatting import plain
 from tui.formatting.findings import facing
+from tui.views.dialogs import ConfirmScreen
 from tui.views.verify_panes import SidesScreen, columns, half_of
 from tui.widgets.drawing import cells
 
@@ -55,8 +56,9 @@ def test_both_sides_of_an_ingest_conflict_stand_beside_each_other(case):
         assert "-My words about hills." in session.seen()
         assert "+Their new words about hills." in session.seen()
         assert session.view.command().endswith(f" repair --theirs {chunk.relative_to(case.root)}")
+        assert isinstance(session.app.screen, ConfirmScreen)
         assert chunk.read_text() == before
-        await session.press("A", "y")
+        await session.press("y")
         await session.read("applied")
 
     case.inspect(act, size=(140, 40))
@@ -73,7 +75,7 @@ def test_keeping_the_edit_is_the_other_side(case):
         await session.press("left")
         await session.read("keep the edit of")
         await session.idle()
-        await session.press("A", "y")
+        await session.press("y")
         await session.read("applied")
 
     case.inspect(act)
@@ -148,7 +150,7 @@ def test_a_side_of_marked_text_is_taken(case):
         assert "HEAD" in session.seen()
         await session.press("1")
         await session.read("-Their word for it.")
-        await session.press("A", "y")
+        await session.press("y")
         await session.read("applied")
         assert chunk.read_text() == "Before the conflict.\nOur word for it.\nAfter the conflict.\n"
         await session.press("u")
@@ -177,7 +179,6 @@ def test_one_of_two_equal_files_is_removed_after_a_typed_yes(case):
         await session.press("1")
         await session.read("remove the copy")
         await session.idle()
-        await session.press("A")
         await session.press("y", "enter")
         assert case.tree() == before
         await session.press("escape", "A", *"yes", "enter")
@@ -223,7 +224,7 @@ def test_each_conflict_of_a_file_is_chosen(case):
         command = f" repair --hunks theirs,both,ours:{chunk.relative_to(case.root)}"
         assert session.view.command().endswith(command)
         assert chunk.read_text() == before
-        await session.press("A", "y")
+        await session.press("y")
         await session.read("applied")
         assert chunk.read_text() == (
             "Before ash.\nTheir ash.\nBefore elm.\nOur elm.\nTheir elm.\n"

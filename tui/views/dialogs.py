@@ -186,8 +186,8 @@ class HelpScreen(ChoiceScreen):
 
 
 YES: Final = "yes"
-MOST_LINES: Final = 12
-"""In sight at once; the rest is scrolled to."""
+MOST_LINES: Final = 0.6
+"""Of the screen's height, in sight at once; the rest is scrolled to."""
 TYPING_S: Final = 0.4
 """How long after a y the rest of the word may come."""
 WIDTH: Final = 56
@@ -245,7 +245,8 @@ class ConfirmScreen(Steady, ModalScreen[bool]):
         """Show what it means; begin where the answer is given."""
         pane = self.query_one(TextPane)
         widths = [sum(len(span.text) for span in line) for line in self._lines]
-        pane.styles.height = min(sum(1 + width // WIDTH for width in widths) or 1, MOST_LINES)
+        most = int(self.app.size.height * MOST_LINES)
+        pane.styles.height = min(sum(1 + width // WIDTH for width in widths) or 1, most)
         pane.show(self._lines)
         (self.query_one(Input) if self._removes else pane).focus()
 

@@ -6,6 +6,7 @@ One rule: nothing is written here before the user saw it and confirmed its count
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from msgspec.structs import replace
@@ -20,6 +21,7 @@ from filestore import Policy
 from tui.actions import ActionContext, Place
 from tui.formatting import Line, count, cut, error_lines, line, plain, shortened
 from tui.formatting import plans as texts
+from tui.formatting.findings import diff_lines
 from tui.formatting.reports import Side, report_lines
 from tui.state.lists import (
     ChosenSteps,
@@ -88,6 +90,8 @@ class RepairView(View):
         """What the plan in sight was made for."""
         self._asked: Request | None = None
         """What the last plan was asked for; it may not be made yet."""
+        self._is_choice = False
+        """Whether the plan is for a choice that was just made: it is asked for at once."""
         self._begun_with: set[StepKey] = set()
         self._chosen: ChosenSteps | None = None
         self._command = ""
@@ -204,6 +208,7 @@ class RepairView(View):
             return
         self.host.go("repair")
         self.plan_for(None, choice.policy)
+        self._is_choice = True
 
     def do_plan_all(self) -> None:
         """Plan a repair of everything."""
@@ -224,7 +229,7 @@ class RepairView(View):
                 self.host.notify(f"{self._job.title} is running", severity="warning")
                 return
             self.host.task_manager.stop(self._job)
-        self._asked = request
+        self._asked, self._is_choice = request, False
         self.remove_class("-changes")
         arguments = {"policy": request.policy, "findings": request.findings}
 
@@ -236,6 +241,9 @@ class RepairView(View):
             self._pane.show(rows, [line("nothing found needs repair", "good")])
             self._count()
             self._end()
+            is_seen = self.display and self.screen.is_current
+            if self._is_choice and is_seen and self._chosen and self._chosen.plan.steps:
+                self.do_apply()
 
         def wanted(function: Callable[..., None]) -> Callable[..., None]:
             """The same, unless another plan was asked for since."""
@@ -322,6 +330,9 @@ class RepairView(View):
         shown = texts.question_lines(plan.steps, most=MOST_NAMED)
         kept = line("files are backed up first: u undoes all of it", "note")
         lines += [*shown, kept] if shown else [line("only the sidecar is written")]
+        if self._is_choice:
+            # The question lies over the plan.
+            lines += chain.from_iterable([(), *diff_lines(one.diff)] for one in plan.steps)
         removed = [path for step in plan.steps for path in texts.removed_by(step)]
         question = ConfirmScreen(texts.scope(plan), lines, removes=len(removed))
         command = self.command()
