@@ -26,6 +26,8 @@ class ActionContext(Struct, frozen=True, kw_only=True):
     place: Place = "browse"
     path: str = ""
     """Of the file under the cursor, relative to the store root; "" where there is none."""
+    piece: str = ""
+    """Of a document of several chunks under the cursor: the path of the one that is read."""
     line: int = 0
     """The first one of the section under the cursor; 0 for all of the file."""
     resource: str = ""
@@ -97,7 +99,8 @@ def with_resource(words: str) -> Words:
 
 
 def _place(now: ActionContext) -> str:
-    return quoted(f"{now.path or 'PATH'}:{now.line}" if now.line else now.path or "PATH")
+    path = now.path or now.piece or "PATH"
+    return quoted(f"{path}:{now.line}" if now.line else path)
 
 
 def search(now: ActionContext) -> str:
@@ -132,6 +135,11 @@ def apply(now: ActionContext) -> str:
 def no_file(now: ActionContext) -> str:
     """There is no file under the cursor."""
     return "" if now.path else "no file under the cursor"
+
+
+def no_text(now: ActionContext) -> str:
+    """There is no file under the cursor, and none is read of a document there."""
+    return "" if now.piece else no_file(now)
 
 
 def no_finding(now: ActionContext) -> str:
@@ -286,7 +294,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     _everywhere("edit", "e", "edit",
         "open the file in $VISUAL or $EDITOR, at the line in view; then check it again",
         "your editor is a command of its own; 'filestore sync' indexes what it changed",
-        refusal=lambda now: no_file(now) or now.read_only, footer=60),
+        refusal=lambda now: no_text(now) or now.read_only, footer=60),
     _everywhere("sync", "i", "sync",
         "sync the index with the files: every repair that writes no file; asks before it forgets "
         "the text of a deleted one",
@@ -306,7 +314,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     _everywhere("log", "at", "log", "show the command lines of everything done", _LOOKS),
     _everywhere("errors", "E", "errors", "show errors in full", _LOOKS),
     _everywhere("copy", "y", "copy",
-        "copy the path; in Browse, the paths of what is marked", show, footer=30),
+        "copy the path; in Browse, the paths of what is marked, or of the document's chunks", show, footer=30),
     _everywhere("copy_as", "Y", "copy as",
         "copy path, absolute path, path:line, Markdown link, vector id, text or command line",
         show, asks=True),
@@ -351,19 +359,19 @@ ACTIONS: Final[tuple[Action, ...]] = (
         _MOVES),
     _browse("jump_forward", "ctrl+right_square_bracket alt+right", "go forward",
         "go on to what was come back from", _MOVES),
-    _browse("raw", "o", "raw file", "show the whole file as it is on disk", show,
-        refusal=no_file),
+    _browse("raw", "o", "raw file", "show the whole file as it is on disk",
+        lambda now: f"show {_place(now)}", refusal=no_text),
     _browse("original", "O", "original",
         "open the document it was made from, at its line, in the editor or as the desktop does",
-        lambda now: f"open {_place(now)}", refusal=no_file, footer=39),
+        lambda now: f"open {_place(now)}", refusal=no_text, footer=39),
     _browse("facts", "f", "facts",
         "show metadata, links, questions, provenance, vectors and hashes", show, footer=40),
     _browse("neighbours", "b", "neighbours",
         "show the nearest passages with their cosine; enter goes there",
-        lambda now: f"similar {_place(now)}", refusal=no_file, footer=45),
+        lambda now: f"similar {_place(now)}", refusal=no_text, footer=45),
     _browse("family", "c", "family",
         "show the summaries above a file and what a summary was made from; enter goes there",
-        about, refusal=no_file),
+        about, refusal=no_text),
     _browse("map", "m", "map",
         "show the map of the vectors, coloured by folder, and back; arrows go to the next point in "
         "their direction, enter opens it",

@@ -121,3 +121,37 @@ def test_what_is_marked_is_exported(folder):
     named = [path.name for path in (folder / "example_index" / "out").rglob("*") if path.is_file()]
     assert any("checklist" in name for name in named), named
     assert not any("glossary" in name for name in named), named
+
+
+def test_keys_of_a_file_take_the_chunk_that_is_read_of_a_document(folder, monkeypatch):
+    """At first the first one; y takes all of its paths, and r nothing."""
+
+    async def act(onlooker):
+        app, copied, edited = onlooker.app, [], []
+        monkeypatch.setattr(app, "copy_text", lambda text, *, what: copied.append(text))
+        monkeypatch.setattr(app, "edit", lambda path, *, line: edited.append((path, line)))
+        first = "chunked/field-guide/index.md/chunk1-a-field-guide-to-keeping-a-knowledge.md"
+        await onlooker.press("j")
+        await onlooker.until(lambda: app.action_context().piece == first)
+        await onlooker.press("y")
+        await onlooker.until(lambda: bool(copied))
+        paths = copied[0].splitlines()
+        assert paths[0] == first
+        assert len(paths) == len(set(paths)) > 40
+        await onlooker.press("e", "O")
+        await onlooker.until(lambda: len(edited) == 2)
+        assert edited[0][0] == first
+        assert edited[0][1] > 1
+        assert edited[1][0] == "source/field-guide/index.md"
+        await onlooker.press("o", words="[Raw]")
+        await onlooker.read("source: ")
+        await onlooker.press("ctrl+o", words="── chunk1-")
+        near = app.view.detail.neighbours
+        for facts in ((), ("f",)):
+            await onlooker.press(*facts, "b")
+            await onlooker.until(lambda: near.cursor_key is not None)
+            await onlooker.press("escape", "c", words="no summary was made from it")
+        await onlooker.press("r")
+        await onlooker.told("no file under the cursor")
+
+    look(folder, act)

@@ -113,7 +113,7 @@ class Menus(Frame):
     def do_copy(self) -> None:
         """Copy the path, or those of what is marked; without one, choose what to copy."""
         now = self.action_context()
-        if now.path or now.marked:
+        if now.path or now.piece or now.marked:
             self._copy("path", now, "")
         else:
             self.do_copy_as()
@@ -121,10 +121,11 @@ class Menus(Frame):
     def do_copy_as(self) -> None:
         """Choose what to copy; paths are those of what is marked, where something is."""
         now, at = self.action_context(), self.view.line_to_edit()
-        no_text = "" if now.path else "no file under the cursor"
+        no_text = actions.no_text(now)
         no_path = "" if now.marked else no_text
-        line = f"{now.path}:{at}" if at else ""
-        about = f"of {count(now.marked, 'marked row')}" if now.marked else now.path
+        line = f"{now.path or now.piece}:{at}" if at else ""
+        about = now.path or f"of the chunks of {now.resource}"
+        about = f"of {count(now.marked, 'marked row')}" if now.marked else about
         choices = (
             ("path", "p", "path", about, no_path),
             ("absolute", "a", "absolute path", "", no_path),
@@ -166,7 +167,7 @@ class Menus(Frame):
                 "link": _markdown_link,
             }
             written = ways[name]
-            if now.marked:
+            if now.marked or not now.path:
                 self.page_of("browse").copy_marked(written)
             else:
                 what = "the link" if name == "link" else "the path"
@@ -175,7 +176,7 @@ class Menus(Frame):
 
             def read(store: InspectedStore) -> str:
                 """The text of the chunk, or its vector ids."""
-                about = store.about_file(now.path)
+                about = store.about_file(now.path or now.piece)
                 ids = " ".join(str(one.id) for one in about.vectors)
                 return about.body if name == "text" else ids
 
@@ -236,7 +237,8 @@ class Menus(Frame):
 
     def do_edit(self) -> None:
         """Open the file under the cursor in the user's editor, then check it again."""
-        self.edit(self.action_context().path, line=self.view.line_to_edit())
+        now = self.action_context()
+        self.edit(now.path or now.piece, line=self.view.line_to_edit())
 
     def open_hit(self, hit: str, *, chunk: bool = False, own: str = "") -> None:
         """Open what `filestore open` opens, at its line; see `ViewContext`."""

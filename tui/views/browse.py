@@ -135,11 +135,13 @@ class BrowseView(BrowsePage):
 
     def do_raw(self) -> None:
         """Show the whole file; again, the text."""
+        if piece := self.action_context().piece:
+            self._read_all(Target(path=piece))
         self._look_at("text" if self.detail.section == "raw" else "raw")
 
     def do_original(self) -> None:
         """Open the document that the file was made from, at the line that is read."""
-        path, line = self.detail.path or self._path, self.line_to_edit()
+        path, line = self.detail.path or self._path or self.detail.piece, self.line_to_edit()
         place = f"{path}:{line}" if line else path
         own = path if self.host.findings.tree.is_written else ""
         self.host.open_hit(os.path.join(self.host.root, place), own=own)
@@ -158,10 +160,11 @@ class BrowseView(BrowsePage):
             self._reading()
 
     def copy_marked(self, written: Callable[[str], str] = str) -> None:
-        """Copy the paths of the marked files, a line each, written in one way."""
+        """Copy the paths of what is marked, else of the row, a line each, written in one way."""
         copy = self.host.copy_text
         self._read_marked(
-            lambda paths: copy("\n".join(map(written, paths)), what=count(len(paths), "path"))
+            lambda paths: copy("\n".join(map(written, paths)), what=count(len(paths), "path")),
+            or_row=True,
         )
 
     @on(VirtualRows.Marked)

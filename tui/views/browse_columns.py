@@ -54,7 +54,7 @@ class ResourceRows(TreeList):
             keeps=lambda way: is_folder(way[-1]),
             columns=self._columns,
         )
-        rows = VirtualRows(id="browse-tree", marked_with=self._marked_with)
+        rows = VirtualRows(id="browse-tree", marked_with=self.marked_with)
         super().__init__("browse", host, rows, model)
         self.resources: dict[str, Row] = {}
         """All that are known; of a store in place folders and documents."""
@@ -150,7 +150,7 @@ class ResourceRows(TreeList):
             return Target(path=self.path) if self.path else None
         return Target(resource=name)
 
-    def _marked_with(self, way: Hashable) -> Collection[Hashable]:
+    def marked_with(self, way: Hashable) -> Collection[Hashable]:
         """What is marked with a row: nothing while its file is not known."""
         match way:
             case (*_, Pending()):

@@ -179,7 +179,7 @@ class Detail(Vertical):
         """The line of the file that is read, or that was found; 0 for none."""
         if self.section == "facts" or self._target != self._shown:
             return 0
-        if self.reader.has_focus or self.reader.match[0]:
+        if self.reader.has_focus or self.reader.match[0] or self.piece:
             return self.reader.line_of_file(self.reader.place)
         return self.first_line
 
@@ -222,16 +222,18 @@ class Detail(Vertical):
         if target is None:
             return ""
         if target.resource is not None:
-            return self._piece if self.reader.has_focus else ""
+            return self.piece if self.reader.has_focus else ""
         known = self.about is not None and target == self._shown
         return self.about.path if known and self.about is not None else target.path
 
     @property
-    def _piece(self) -> str:
-        """The chunk that is read of a whole resource."""
-        pieces = self._prepared.pieces if self._prepared is not None else ()
+    def piece(self) -> str:
+        """The chunk that is read of a whole resource; "" of a file."""
+        is_known = self._prepared is not None and self._target == self._shown
+        pieces = self._prepared.pieces if self._prepared is not None and is_known else ()
         line = self.reader.place[0]
-        return next((path for first, path in reversed(pieces) if first <= line), "")
+        found = (path for first, path in reversed(pieces) if first <= line)
+        return next(found, pieces[0][1] if pieces else "")
 
     @property
     def outline(self) -> Sequence[tuple[int, str, int]]:
@@ -366,9 +368,9 @@ class Detail(Vertical):
             else:
                 below = self._host.findings.tree.store_path(ChunkPath(f"{about.resource}/"))
                 moved = self._host.findings.index.moved_to(below) if found["W"] else ""
-                lines = lines if prepared.pieces else texts.resource_lines(about, found)
+                lines = lines or texts.resource_lines(about, found)
             self._head.show(texts.resource_head(about, found, what, moved_to=moved))
-            self._show_lines(lines, f"document {about.resource} {bool(prepared.pieces)}")
+            self._show_lines(lines, f"document {about.resource} {bool(prepared.lines)}")
 
     def _show_error(self, error: FilestoreError) -> None:
         self._clear()
@@ -385,6 +387,9 @@ class Detail(Vertical):
             self._about_resource = prepared.resource
             self._draw_resource()
             self.map.select(resource=target.resource)
+            self.family.point_at(self.piece, is_seen=self.section == "family")
+            if self.section == "neighbours":
+                self._ask_neighbours()
             return
         about = self.about = prepared.about
         self.part = prepared.part
@@ -493,7 +498,7 @@ class Detail(Vertical):
     # Neighbours
 
     def _ask_neighbours(self) -> None:
-        path, part = self.path, self.part
+        path, part = self.path or self.piece, self.part
         if not path or (path, part) == self._neighbours_of:
             return
         self._neighbours_title.show([texts.neighbours_title("asking")])

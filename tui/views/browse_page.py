@@ -125,6 +125,7 @@ class BrowsePage(View):
         return ActionContext(
             place=self.place,
             path=index.moved_to(path) or path,
+            piece="" if path else self.detail.piece,
             line=self.detail.first_line,
             resource="" if self._is_searching else self.outline.resource or "",
             query=self.search.query_words if self._is_searching else "",
@@ -407,6 +408,9 @@ class BrowsePage(View):
         if self.detail.section == "map":
             self._read_marked(self.detail.map.mark)
 
-    def _read_marked(self, then: Callable[[Sequence[str]], None]) -> None:
-        marks = sorted(self.listed.marks, key=str)
+    def _read_marked(self, then: Callable[[Sequence[str]], None], *, or_row: bool = False) -> None:
+        key, marks = self.outline.key, self.listed.marks
+        if or_row and not marks and key is not None:
+            marks = self.outline.marked_with(key)
+        marks = sorted(marks, key=str)
         self.host.task_manager.read(lambda store: marked_paths(store, marks), then, group="marked")

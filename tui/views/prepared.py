@@ -31,7 +31,8 @@ class Prepared(Struct, frozen=True, kw_only=True):
     """The section that is shown; None for all of the file."""
     lines: Sequence[Line] = ()
     pieces: tuple[tuple[int, str], ...] = ()
-    """Of a resource that is read as a whole: the first line of each chunk, and its path."""
+    """Of a resource that is read as a whole: the first line of each chunk, and its path; where its
+    facts are read its first chunk."""
     outline: tuple[tuple[int, str, int], ...] = ()
     """Level, words and line of each heading."""
     top: int = 0
@@ -91,7 +92,8 @@ def prepared_resource(
         inside = [known[one] for one in ids if one in known]
         return Prepared(resource=about, lines=texts.folder_lines(name, inside, about.chunks))
     if section != "text":
-        return Prepared(resource=about)
+        first, _ = store.pieces(about.resource, 1)
+        return Prepared(resource=about, pieces=tuple((0, one.path) for one in first))
     from filestore.browse import read_blocks
     from tui.views.rendered import rendered
 
