@@ -343,6 +343,11 @@ def test_a_file_that_moved_or_went_is_marked_where_it_was(folder):
         assert re.search(r"Beans\.md .* E x missing", seen(onlooker.app))
         await onlooker.press("j", "j", words="it is garden/June.md now")
         await onlooker.read("sow the beans now")
+        # As after the editor: it is still known to have been moved.
+        checked = []
+        onlooker.app.check(["garden/June.md"], checked.extend)
+        await onlooker.until(lambda: bool(checked))
+        assert [one.code for one in checked] == ["moved"]
         await onlooker.press("p", words="update the path of garden/June.md")
 
     look(folder, act, size=(120, 30))

@@ -449,7 +449,10 @@ class Inspector(Commands):
 
     def check(self, paths: Iterable[str], then: Callable[[Sequence[Finding]], None]) -> None:
         """Check some files alone, and show the findings."""
-        chosen = sorted(paths)
+        # A file that was moved is known as such only together with its old path.
+        known, named = self.findings.index.of_path, set(paths)
+        moved = (one for path in named for one in known(path) if one.code == "moved")
+        chosen = sorted(named.union(one.other for one in moved))
         self.task_manager.read(
             lambda store: store.check(chosen),
             partial(self._checked, chosen, then),
