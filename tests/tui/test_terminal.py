@@ -366,6 +366,10 @@ def test_place_is_found_again(work: Work) -> None:
         assert terminal.ended() == 0
 
 
+REVERSED = r"\x1b\[(\d+;)*7m[^\x1b]*\w"
+"""Words in front of what is behind them."""
+
+
 def test_no_color_is_readable(work: Work) -> None:
     """With NO_COLOR no colour is drawn, and rows under a cursor are told by their shape."""
     (work.resource("hills") / "chunk1.md").unlink()
@@ -377,12 +381,14 @@ def test_no_color_is_readable(work: Work) -> None:
         _check_bare(terminal.painted())
         terminal.press("j", "the file is gone")
         _check_bare(terminal.painted())
-        terminal.press("?", "Keys")
-        _check_bare(terminal.painted())
-        terminal.type("Escape")
-        terminal.until("missing", gone="esc closes")
+        for key, title in (("?", "Keys"), ("T", "Colours")):
+            terminal.press(key, title, "esc c")
+            _check_bare(terminal.painted())
+            rows = terminal.painted().partition(title)[2].partition("esc c")[0].splitlines()
+            assert sum(bool(re.search(REVERSED, row)) for row in rows) == 1
+            terminal.type("Escape")
+            terminal.until("missing", gone="esc c")
         terminal.press("T", "filestore-light")
-        assert "\x1b[7m" in terminal.painted().partition("Colours")[2]
         terminal.type("Escape")
         terminal.press("3", "no plan")
         terminal.press("p", "remove from the index")

@@ -22,7 +22,7 @@ from filestore import FilestoreError
 from tui.formatting import Line, error_lines, one_line, plain
 from tui.widgets.drawing import PlainBar
 from tui.widgets.text import Field, TextPane
-from tui.widgets.upstream import Steady
+from tui.widgets.upstream import Options, Steady
 
 
 class Choice(Struct, frozen=True, kw_only=True):
@@ -81,7 +81,7 @@ class ChoiceScreen(Steady, ModalScreen[str | None]):
         """The question, and what can be chosen."""
         with Vertical(classes=self.box):
             yield Static(self._head)
-            yield OptionList(*map(self.row, self._choices))
+            yield Options(*map(self.row, self._choices))
             if self.filters:
                 yield Field(placeholder="words of a line", compact=True)
             yield (hint := Static(Text(self.hint, style="dim"), classes="hint"))

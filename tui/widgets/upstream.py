@@ -37,8 +37,10 @@ from textual.geometry import Size
 from textual.keys import Keys
 from textual.message import Message
 from textual.screen import Screen
+from textual.style import Style as VisualStyle
 from textual.timer import Timer
 from textual.widget import Widget
+from textual.widgets import OptionList
 
 # Screens
 
@@ -95,6 +97,16 @@ class Steady:
         if event.size != self.app.size:
             event.stop()
             event.prevent_default()
+
+
+class Options(OptionList):
+    """A list whose chosen row is reversed without colours; Textual leaves that style out."""
+
+    def get_visual_style(self, *component_classes: str, partial: bool = False) -> VisualStyle:
+        """The style of a row, or another part."""
+        style = super().get_visual_style(*component_classes, partial=partial)
+        is_chosen = "option-list--option-highlighted" in component_classes
+        return style + VisualStyle(reverse=True) if is_chosen and self.app.no_color else style
 
 
 class MainScreen(Steady, Screen[Any]):
