@@ -409,8 +409,7 @@ class BrowsePage(View):
             self._read_marked(self.detail.map.mark)
 
     def _read_marked(self, then: Callable[[Sequence[str]], None], *, or_row: bool = False) -> None:
-        key, marks = self.outline.key, self.listed.marks
-        if or_row and not marks and key is not None:
-            marks = self.outline.marked_with(key)
-        marks = sorted(marks, key=str)
+        key, found = self.outline.key, self.listed.marks
+        is_row = or_row and not found
+        marks = sorted(self.outline.marked_with(key) if is_row and key else found, key=str)
         self.host.task_manager.read(lambda store: marked_paths(store, marks), then, group="marked")
