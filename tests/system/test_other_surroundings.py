@@ -124,13 +124,21 @@ def test_a_file_system_without_locks(
 
     with monkeypatch.context() as patch:
         patch.setattr(fcntl, "flock", refuse)
-        for words in (("sync",), ("add", "manual.md"), ("rm", "manual.md"), ("undo",)):
+        for words in (
+            *(("sync",), ("add", "manual.md"), ("rm", "manual.md"), ("undo",), ("redo",)),
+            *(("update",), ("embeddings", "prune"), ("init", "--embedder", "builtin", "other")),
+        ):
             done = filled(*words, code=3)
             assert "does not lock files" in done.stderr
             assert "[sidecar]" in done.stderr
+            assert len(done.stderr.splitlines()) == 2
         assert filled.drift() == {}
         assert filled.found("pump")
+        assert "does not lock files" in filled("doctor", code=1).stdout
     filled.assert_settled()
+    # What was begun is whole once there is a place that locks.
+    filled("--store", "other", "sync")
+    filled("--store", "other", "status")
 
 
 @pytest.mark.parametrize("stamp", STAMPS)
