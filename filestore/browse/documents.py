@@ -7,7 +7,7 @@ asked for is always there, and how many parts are left out is reported.
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from itertools import takewhile
+from itertools import accumulate, pairwise, takewhile
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
@@ -355,7 +355,9 @@ def _rendered(
 ) -> tuple[DocumentPart, ...]:
     """Sections with their blocks, read as one text: a listing may go on in the next section."""
     start, first = sections[0].start, sections[0].line or 1
-    lines = [first + body.count("\n", start, one.start) for one in sections]
+    starts = [one.start for one in sections]
+    passed = (body.count("\n", *pair) for pair in pairwise(starts))
+    lines = list(accumulate(passed, initial=first))
     blocks: list[list[Block]] = [[] for _ in sections]
     for block in read_blocks(body[start : sections[-1].end], first=first):
         blocks[max(bisect_right(lines, block.line) - 1, 0)].append(block)
