@@ -321,7 +321,8 @@ def _option_of_another(
             f"{message}: it asks nothing", remedy=shlex.join(["filestore", command, *rest])
         )
     shown = taking if len(taking) <= _MOST_NAMED else [*taking[: _MOST_NAMED - 2], "others"]
-    others = " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
+    *first, last = shown
+    others = " and ".join(filter(None, (", ".join(first), last)))
     verb = "takes" if len(taking) == 1 else "take"
     return UsageError(f"{message}; {others} {verb} it", remedy=f"filestore {command} --help")
 
