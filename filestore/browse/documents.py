@@ -45,10 +45,12 @@ from filestore.chunks.observation import (
     why_excluded,
 )
 from filestore.config.layout import Places
+from filestore.core.codes import CODES
 from filestore.core.errors import FilestoreError
 from filestore.core.findings import FromIndex
 from filestore.core.hashing import content_hash
 from filestore.core.paths import TOP, ChunkPath, StorePath
+from filestore.core.safe_text import without_name
 from filestore.core.schema import JsonObject
 from filestore.extract import is_prose
 from filestore.fs import disk
@@ -184,13 +186,15 @@ def present(
         parts.layout.settle(now)
     if row is not None and is_fresh and before is None:
         # It was read as it is, and that failed: reading it again is no help.
-        detail = why_excluded(row.state, row.detail)
-        raise UnreadDocumentError(f"{path} is not indexed: {detail}", remedy=LIST)
+        detail = without_name(path, why_excluded(row.state, row.detail))
+        raise UnreadDocumentError(
+            f"{path} is not indexed: {detail}", remedy=CODES[row.state].repair
+        )
     chunk = before if is_fresh or now.chunk is None else now.chunk
     if chunk is None or (now.state != INDEXED and not is_fresh):
         # It may be new, and take a process to read; what is none of the tree's is never indexed.
         is_new = now.pending and parts.places.tree.holds(parts.places.tree.store_path(path))
-        reason = "it is not indexed yet" if is_new else now.detail or now.state
+        reason = "it is not indexed yet" if is_new else without_name(path, now.detail) or now.state
         can_sync = is_new or row is not None
         raise UnknownPathError(
             f"cannot show {path}: {reason or 'it is no document'}",

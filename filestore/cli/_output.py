@@ -20,7 +20,7 @@ from filestore.core.caller import other_caller
 from filestore.core.codes import CODES, SEVERITY_WORDS
 from filestore.core.errors import FilestoreError, RefusedError
 from filestore.core.findings import NOTHING, Finding, is_clean
-from filestore.core.safe_text import safe_json, safe_text, shell_word, shown_path
+from filestore.core.safe_text import safe_json, safe_text, shell_word, shown_path, without_name
 from filestore.core.schema import Failure
 
 if TYPE_CHECKING:
@@ -129,7 +129,8 @@ def findings(found: Iterable[Finding]) -> None:
             line(one, style=_SEVERITY_STYLE[worst.severity])
         for member in first(members, _SHOWN, rest=""):
             path = f"    {shown_path(member.path)}{' (accepted)' if member.accepted else ''}"
-            with_detail(path, "" if member.meaning.self_evident else shown_path(member.detail))
+            detail = "" if member.meaning.self_evident else member.detail
+            with_detail(path, shown_path(without_name(member.path, detail)))
 
 
 def with_detail(path: str, detail: str, write: Callable[[str], None] = line) -> None:

@@ -65,7 +65,12 @@ class _Parser(argparse.ArgumentParser):
         try:
             super()._check_value(action, value)
         except argparse.ArgumentError as error:
-            error.message += did_you_mean(str(value), map(str, action.choices or ()))
+            known = [str(one) for one in action.choices or ()]
+            if isinstance(action.metavar, str) and "|" in action.metavar:
+                # Not those that hooks alone call.
+                known = action.metavar.split("|")
+            listed = f"invalid choice: {value!r} (choose from {', '.join(known)})"
+            error.message = listed + did_you_mean(str(value), known)
             raise
 
     def _get_value(self, action: argparse.Action, arg_string: str) -> Any:

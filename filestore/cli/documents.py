@@ -73,15 +73,17 @@ def run_add(options: Add) -> int:
         return _tell_update(updated, as_json=options.json)
     if options.plan:
         return _show_cuts(options)
+    copies: list[Outcome] = []
     with _context.open_store(options) as store, _progress.progress_bar() as on_progress:
         report = store.add(
             *options.paths,
             into=options.into,
             each=options.each,
             copy=options.copy,
-            on_copy=_say_copies,
+            on_copy=lambda _, outcome: copies.append(outcome),
             on_progress=on_progress,
         )
+    _say_copies(copies)
     if not _context.printed_json(options, report):
         _tell_added(report)
     if report.not_remembered is not None:
@@ -180,12 +182,17 @@ def _reason(path: str, error: FilestoreError) -> str:
     return _output.one_line(text)
 
 
-def _say_copies(path: str, outcome: "Outcome") -> None:
-    files = _output.count(len(outcome.copied), "file")
-    _output.note(
-        f"{shown_path(path)} is outside the work tree: copying {files}"
-        f" ({outcome.copied_bytes:,} bytes) to {shown_path(outcome.source)}; --no-copy only links"
-    )
+def _say_copies(outcomes: Sequence["Outcome"]) -> None:
+    """How much was copied, of all of them together."""
+    if outcomes:
+        files = _output.count(sum(len(one.copied) for one in outcomes), "file")
+        size = sum(one.copied_bytes for one in outcomes)
+        folder = os.path.commonpath([os.path.dirname(one.source) for one in outcomes])
+        target = outcomes[0].source if len(outcomes) == 1 else f"{folder}/"
+        _output.note(
+            f"copied {files} ({size:,} bytes) from outside the work tree to {shown_path(target)};"
+            " --no-copy links instead"
+        )
 
 
 def _outcome(outcome: "Outcome") -> None:

@@ -246,3 +246,13 @@ def _escape(match: re.Match[str]) -> str:
     if code <= 0xFF:
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
+
+
+def without_name(path: str, reason: str) -> str:
+    """A reason that begins with the name of its file, where the name stands before it already."""
+    for name in (path, path.rpartition("/")[2]):
+        if name and reason.startswith(f"{name}: "):
+            return reason[len(name) + 2 :]
+        if name and reason.startswith(f"{name} is "):
+            return f"it{reason[len(name) :]}"
+    return reason

@@ -299,6 +299,7 @@ REMEDIES: Final = {
     errno.EACCES: _WRITABLE,
     errno.EPERM: _WRITABLE,
     errno.EROFS: _WRITABLE,
+    errno.ENOENT: "name a folder in which files can be made, then run the command again",
     errno.EAGAIN: "close other programs, then run the command again",
     errno.EBUSY: "wait for the program that uses it, then run the command again",
     errno.ENODEV: LOCAL_SIDECAR,

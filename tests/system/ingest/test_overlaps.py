@@ -130,9 +130,11 @@ def test_copies_are_announced_before_they_are_made(either: Any) -> None:
     for name in ("one.md", "two.md"):
         (elsewhere / name).write_text(f"# {name}\n\nWords.\n")
     done = either("add", elsewhere)
-    assert "copying 2 files (34 bytes) to source/elsewhere" in done.stderr
+    assert (
+        "copied 2 files (34 bytes) from outside the work tree to source/elsewhere;" in done.stderr
+    )
     assert "--no-copy" in done.stderr
-    assert "copying" not in either("add", elsewhere).stderr
+    assert "copied" not in either("add", elsewhere).stderr
     (elsewhere / "one.md").write_text("# one\n\nOther words.\n")
     assert either.json("add", elsewhere)["updated"][0]["copied_bytes"] == 20
 

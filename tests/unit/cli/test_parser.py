@@ -299,3 +299,10 @@ def test_a_file_called_as_an_option_is_a_name(
     with pytest.raises(UsageError) as caught:
         parse(["rm", "--yes"])
     assert caught.value.remedy == "filestore rm -- --yes"
+
+
+def test_choices_that_hooks_alone_take_are_not_listed() -> None:
+    """`git hook` is for git."""
+    with pytest.raises(UsageError) as caught:
+        parse(["git", "instal"])
+    assert "(choose from install, remove, status); did you mean 'install'?" in caught.value.message

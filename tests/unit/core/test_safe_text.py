@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from filestore.core.safe_text import listed, paths_shown_so, safe_text, shown_path, timestamp
+from filestore.core.safe_text import (
+    listed,
+    paths_shown_so,
+    safe_text,
+    shown_path,
+    timestamp,
+    without_name,
+)
 
 ANY_TEXT = st.text(
     st.one_of(
@@ -192,3 +199,19 @@ def test_a_list_says_how_much_it_leaves_out(names: list[str], most: int) -> None
     assert ("more" in said) == (len(names) > most)
     if len(names) > most:
         assert said.endswith(f" and {len(names) - most} more")
+
+
+@pytest.mark.parametrize(
+    ("path", "reason", "expected"),
+    [
+        ("a/b.pdf", "b.pdf is encrypted: it opens", "it is encrypted: it opens"),
+        ("b.bin", "b.bin: no extractor reads it", "no extractor reads it"),
+        ("a/b.pdf", "a/b.pdf: cut off", "cut off"),
+        ("b.pdf", "xb.pdf: cut off", "xb.pdf: cut off"),
+        ("b.pdf", "b.pdfs is odd", "b.pdfs is odd"),
+        ("", ": x", ": x"),
+    ],
+)
+def test_the_name_of_a_file_stands_once(path: str, reason: str, expected: str) -> None:
+    """Where it is printed before a reason that begins with it."""
+    assert without_name(path, reason) == expected
