@@ -49,7 +49,7 @@ def of_sidecar(
         yield from _of_index(catalog)
     if name.startswith("catalog") or not name:
         if catalog is None:
-            yield "the catalog cannot be read; no text is embedded twice when it is made again"
+            yield "the catalog cannot be read; no passage is embedded twice when it is made again"
         else:
             yield (
                 f"the catalog is at generation {catalog.generation} and knows"
@@ -137,7 +137,7 @@ def of_vectors(
         key = keys.get(identifier)
         length = lengths.get(identifier)
         if key is None or vector_id(key) != identifier:
-            stored = "no text of the catalog has this id"
+            stored = "no passage of the catalog has this id"
         elif length is None:
             stored = "no sound embedding of it is stored"
         else:

@@ -88,7 +88,7 @@ def _tell_of(store: Store, options: "Common") -> None:
             found_by = "is named by --store" if options.store else "is named by FILESTORE"
         _output.say(f"store: {store.root} {found_by}")
         second = store.settings.second
-        beside = f", beside it {second.embedder}" if second is not None else ""
+        beside = f", second model {second.embedder}" if second is not None else ""
         _output.say(f"model: {store.settings.embedder}{beside}, by {store.places.settings}")
         _output.say(f"vectors: {store.settings.vectors_in}")
 

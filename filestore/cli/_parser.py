@@ -369,7 +369,7 @@ def _name_with_a_dash(
             has_options = any(one.startswith("-") for one in after)
             whole = ["filestore", command, *words[:at], "--", word, *after]
             return UsageError(
-                f"unexpected argument {word!r}; '--' stands before a name that begins with a dash",
+                f"unexpected argument {word!r}; put '--' before a name that begins with a dash",
                 remedy=f"filestore {command} --help" if has_options else shlex.join(whole),
             )
     return None

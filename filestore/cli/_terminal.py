@@ -128,7 +128,7 @@ class Wishes(Struct, frozen=True, kw_only=True):
     quiet: Annotated[bool, option(None, "-q", "--quiet", group="words")] = False
     """print results and errors, no notes and no progress"""
     verbose: Annotated[bool, option(None, "-v", "--verbose", group="words")] = False
-    """tell on standard error which store, model and server answer, and how long it takes"""
+    """report on standard error which store, model and server answer, and how long it takes"""
     color: Literal["auto", "always", "never"] = "auto"
     """colours: on a terminal as its variables say, always, or never"""
     no_input: bool = False

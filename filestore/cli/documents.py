@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from filestore.ingest.update import UpdatePlan, UpdateReport
 
 _KEPT_HINT = """\
-hand edits are kept; the new source text is kept beside them. Choose for each file:
+hand edits are kept, and so is the new source text. Choose for each file:
   'filestore repair --ours PATH' keeps the edit, '--theirs PATH' takes the new text"""
 _DELETED_HINT = """\
 files you deleted stay deleted; to restore one: 'filestore repair --path PATH --write-files'"""
@@ -390,10 +390,10 @@ class Mv(CommonOptions, frozen=True, kw_only=True):
 
 
 def run_mv(options: Mv) -> int:
-    """Move a file or a folder, and rewrite the links to it and in it, so that each leads on.
+    """Move a file or a folder, and rewrite the links to it and in it.
 
     In place: documents. Else an original in the work tree, which is re-ingested, or a chunk file
-    that you wrote. All of it is done or nothing, and undone by one 'filestore undo'; git's index
+    that you wrote. All of it is done, or none, and undone by one 'filestore undo'; git's index
     is left alone.
 
     Example: filestore mv handbook/lease.md handbook/rent/lease.md --plan
@@ -552,7 +552,7 @@ def _words(report: "EnrichReport") -> None:
             " what was made is kept"
         )
     if report.undo:
-        _output.line(f"take it back with: {_output.command(f'undo {report.undo}')}")
+        _output.line(f"to undo it: {_output.command(f'undo {report.undo}')}")
 
 
 def _kept(kept: "list[KeptFile]", line: Any) -> None:

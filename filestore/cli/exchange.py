@@ -112,11 +112,11 @@ class Import(Limited, frozen=True, kw_only=True):
     replace: bool = False
     """replace documents that are there and differ; 'filestore undo' restores them"""
     unchecked: bool = False
-    """take the vectors although the model that could check them is not here"""
+    """accept the vectors even if the model that checks them is not here"""
     embed: bool = True
     """embed passages that come without a vector"""
     plan: bool = False
-    """say what would be written, only"""
+    """only show what would be written"""
 
 
 def run_import(options: Import) -> int:
@@ -249,7 +249,7 @@ class Reconstruct(Limited, frozen=True, kw_only=True):
     """with --from: what neighbours repeat: 200 (characters), '50 words', '400 tokens', 0 (default:
     found out)"""
     endpoint: Annotated[str | None, option("URL", needs="origin")] = None
-    """with --from openai: a service that answers as OpenAI does; the key of FILESTORE_API_KEY is
+    """with --from openai: an OpenAI-compatible service; the key of FILESTORE_API_KEY is
     sent there"""
 
 
@@ -405,7 +405,7 @@ class ExportPack(CommonOptions, frozen=True, kw_only=True):
 
 
 class ImportPack(Limited, frozen=True, kw_only=True):
-    """Check a pack and take what is not here; then run 'sync'.
+    """Check a pack and add what is missing here; then run 'sync'.
 
     Example: filestore embeddings import vectors.pack
     """
@@ -413,11 +413,11 @@ class ImportPack(Limited, frozen=True, kw_only=True):
     pack: Annotated[str, argument("PACK")]
     """the file, which may come from anybody"""
     unchecked: bool = False
-    """take also what cannot be checked here; what can be is checked all the same"""
+    """accept also what cannot be checked here; the rest is still checked"""
 
 
 class ShowPack(CommonOptions, frozen=True, kw_only=True):
-    """Say what is in a pack, and whether it is whole.
+    """Show what is in a pack, and whether it is complete.
 
     Example: filestore embeddings info vectors.pack
     """
@@ -433,7 +433,7 @@ class PruneEmbeddings(CommonOptions, frozen=True, kw_only=True):
     """
 
     plan: bool = False
-    """only say what would be removed"""
+    """only show what would be removed"""
     yes: bool = False
     """do not ask"""
 

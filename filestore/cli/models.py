@@ -131,7 +131,7 @@ class DropModel(CommonOptions, frozen=True, kw_only=True):
 
 
 class CompareModels(CommonOptions, frozen=True, kw_only=True):
-    """Ask the store's model and the second one the same, and say where they differ.
+    """Ask both models the same questions, and show where they differ.
 
     Example: filestore embedder compare
     """
@@ -192,7 +192,7 @@ def run_embedder(options: ListModels) -> int:
         second = _usable(other.name, other.problem) if other is not None else None
     if _context.printed_json(options, Embedders(items, here.models, own, second)):
         return 0
-    for whose, model in (("this store", own), ("beside it", second)):
+    for whose, model in (("this store", own), ("second model", second)):
         if model:
             _output.line(f"{whose}: {model.name}: {'can be used' if model.usable else 'see below'}")
             _listed_why(model)
@@ -241,7 +241,7 @@ def embedder_set(options: SetModel) -> int:
 def embedder_switch(options: SwitchModels) -> int:
     with _context.open_store(options) as store:
         done = store.switch_model()
-    return _print_done(options, done, f"embedder {done.embedder}, beside it {done.beside}")
+    return _print_done(options, done, f"embedder {done.embedder}, second model {done.beside}")
 
 
 def embedder_drop(options: DropModel) -> int:
@@ -270,7 +270,7 @@ def embedder_compare(options: CompareModels) -> int:
             width = max(len(name) for name, _ in rows) + 2
             _output.score_table(found.count, rows, names=width)
             difference = _output.interval(found.against_own)
-            _output.line(f"beside against own, nDCG: {difference}")
+            _output.line(f"second model against own, nDCG: {difference}")
         number = _output.count(found.queries, "query", "queries")
         _output.line(f"overlap@{found.count}: {found.overlap:.4f} over {number}, {found.mode}")
         for one in found.per_query or found.worst:

@@ -131,7 +131,7 @@ class Compare(CommonOptions, frozen=True, kw_only=True):
     mode: Mode = "hybrid"
     """what ranks the results"""
     max_loss: Annotated[float | None, option("D")] = None
-    """1 if the mean nDCG at REV2 is less by more"""
+    """exit with 1 if the mean nDCG at REV2 is lower by more"""
     min_overlap: Annotated[float | None, option("O")] = None
     """1 if less of the answers is the same, 0 to 1; needs no known answers"""
     embed: bool = False
@@ -223,7 +223,7 @@ class Log(CommonOptions, frozen=True, kw_only=True):
     asked: Annotated[str, argument("QUERY", joined=True)]
     """several words need no quotes; put -- before words that begin with a sign"""
     query: bool = False
-    """it is a question, even where a file is called so"""
+    """it is a question, even if a file has that name"""
     max: Annotated[int, option("N")] = moment.MOST
     """ask the newest N commits"""
     k: Annotated[int, option("N", *LIMIT)] = 10

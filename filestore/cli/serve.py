@@ -336,7 +336,7 @@ def _install(options: Mcp, word: str, stores: list[str]) -> int:
             _output.line(f"for one project: --to {program.project} in its folder")
         if program is install.PROGRAMS["claude-code"]:
             _output.line(f"the same by Claude Code itself: {install.command_line(wanted)}")
-        _output.line("to write it there: add --yes; to take it out again: --remove")
+        _output.line("to write it there: add --yes; to remove it: --remove")
     else:
         _print_installed(done, word)
     return 0
@@ -354,7 +354,7 @@ def _print_installed(done: "Installation", word: str) -> None:
     if done.replaced:
         _output.line(f"it was: {safe_text(json.dumps(done.before, ensure_ascii=False))}")
     _output.line(f"restart {done.program} to use it")
-    _output.line(f"to take it out again: filestore mcp --install {word} --remove")
+    _output.line(f"to remove it: filestore mcp --install {word} --remove")
 
 
 def _print_removed(options: Mcp, done: "Installation") -> int:
@@ -364,10 +364,10 @@ def _print_removed(options: Mcp, done: "Installation") -> int:
     elif not done.removed:
         _output.line(f"{file} has no entry {done.name!r}")
     elif options.plan:
-        _output.line(f"would take {done.name!r} out of {file}")
+        _output.line(f"would remove {done.name!r} from {file}")
     else:
         how = "is as it was before" if done.restored else "keeps all else"
-        _output.line(f"took {done.name!r} out of {file}, which {how}")
+        _output.line(f"removed {done.name!r} from {file}, which {how}")
     return 0 if done.removed else 1
 
 

@@ -91,7 +91,7 @@ class Sync(requests.Sync, frozen=True, kw_only=True):
 
     full: bool = False
     """verify everything first, and repair what that finds; outside git also remove embeddings that
-    no text here and no undo has"""
+    no passage here and no undo has"""
 
 
 def run_sync(options: Sync) -> int:
@@ -124,7 +124,7 @@ class Watch(CommonOptions, frozen=True, kw_only=True):
     """What the command takes."""
 
     embed: bool = True
-    """embed new texts now"""
+    """embed new passages now"""
 
 
 def run_watch(options: Watch) -> int:

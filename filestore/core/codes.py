@@ -113,7 +113,7 @@ _WRONG_VECTOR: Final = Code(
 
 CODES: Final[dict[str, Code]] = {
     "format-newer": Code(
-        "E", "store", f"{UPGRADE}; nothing is read or written before", refused=True
+        "E", "store", f"{UPGRADE}; until then nothing is read or written", refused=True
     ),
     "unsafe-sidecar": Code(
         "E", "store", "fix its owner and mode, or delete it and run 'filestore sync'", refused=True
@@ -513,7 +513,7 @@ CODES: Final[dict[str, Code]] = {
         "W",
         "source",
         "'filestore repair --only chunker-changed --write-files' re-chunks it",
-        repair_of_documents="'filestore sync' splits it by the settings of now",
+        repair_of_documents="'filestore sync' splits it by the current settings",
         safe_for_documents=True,
         step="reingest",
         only_named=True,

@@ -525,7 +525,7 @@ class Enriching:
             chunk = file.chunk
             if held.intersection(child.path for child in chunk.children):
                 held.add(file.path)
-                self._keep(file.path, "a text of it is excluded from search for now")
+                self._keep(file.path, "a passage of it is excluded from search for now")
             elif writing.is_a_persons(chunk) or chunk.user or chunk_file.own_questions(chunk):
                 self._keep(file.path, "a person wrote in it; its group is no more")
             else:

@@ -231,7 +231,7 @@ def _places(chunks: Any, count: int) -> list[Place]:
                 f" expected 0 to {count - 1:,}"
             )
         if places[number] is not None:
-            refuse(f"the faiss_id {number:,} stands twice in the list of chunks")
+            refuse(f"the faiss_id {number:,} is twice in the list of chunks")
         places[number] = (entry.document_id, entry.chunk_key)
     # As many different ids as there are vectors: none is left out.
     return [place for place in places if place is not None]

@@ -128,7 +128,7 @@ def _read_pair(folder: str, stem: str) -> DocumentMap:
     vectors, metadata = _names(stem)
     for name in (vectors, metadata):
         if not os.path.lexists(os.path.join(folder, name)):
-            refuse(f"there is no {shown_path(name)}", "put the two files beside each other")
+            refuse(f"there is no {shown_path(name)}", "put the two files into one folder")
     with naming(metadata):
         data = read_bytes(os.path.join(folder, metadata), most=MOST_JSON_BYTES)
         about = read_json(data, "file")

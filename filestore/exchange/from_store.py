@@ -97,7 +97,7 @@ def export(
     embeddings = parts.embeddings() if vectors else None
     collection = collection_of(parts, catalog, embeddings, resources, in_parts=chosen.takes_parts)
     if vectors and not collection.model and catalog.indexed_count():
-        collection.left_out.add("the vectors: no text was embedded yet; 'filestore sync' does it")
+        collection.left_out.add("the vectors: no passage is embedded yet; run 'filestore sync'")
     total = catalog.indexed_count() if not resources else None
     counts = dict.fromkeys(("resources", "chunks", "vectors"), 0)
     counted = _counting(collection, counts, total, on_progress)

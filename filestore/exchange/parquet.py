@@ -195,8 +195,7 @@ def _messages(source: str) -> Iterator[Any]:
             message = orjson.loads(child.receive())
             if "error" in message:
                 raise FormDamaged(
-                    f"{shown_path(source)}: {message['error']}"
-                    "; have it written again, or as JSON lines",
+                    f"{shown_path(source)}: {message['error']}; write it again, or as JSON lines",
                 )
             if "end" in message:
                 return
@@ -204,7 +203,7 @@ def _messages(source: str) -> Iterator[Any]:
     except OSError as error:
         raise FormDamaged(
             f"{shown_path(source)}: the reader of Parquet crashed on it"
-            "; have it written again, or as JSON lines",
+            "; write it again, or as JSON lines",
             detail=f"exit status {child.kill()}",
         ) from error
     finally:

@@ -186,7 +186,7 @@ def _blocks(data: bytes | bytearray, start: int) -> dict[bytes, tuple[int, int]]
             refuse(f"the section '## {heading.decode()}' is there twice")
         expected = list(_SECTIONS)[len(found)]
         if heading != expected:
-            refuse(f"the section '## {heading.decode()}' stands before '## {expected.decode()}'")
+            refuse(f"the section '## {heading.decode()}' comes before '## {expected.decode()}'")
         found[heading] = first, last
     lacking = next((one for one in _SECTIONS if one not in found), None)
     if lacking is not None:

@@ -351,7 +351,7 @@ def write_at(handle: int, name: str, data: bytes) -> None:
         with contextlib.suppress(FileNotFoundError):
             there = os.stat(name, dir_fd=handle, follow_symlinks=False).st_mode
             if stat.S_ISDIR(there):
-                raise IsADirectoryError(errno.EISDIR, "a folder stands in its place", name)
+                raise IsADirectoryError(errno.EISDIR, "a folder is in its place", name)
             mode = stat.S_IMODE(there)
         temporary = stage(handle, data, mode)
         os.rename(temporary, name, src_dir_fd=handle, dst_dir_fd=handle)

@@ -278,7 +278,7 @@ def remove(folder: int, name: str, depth: int = 0) -> None:
         if depth > _DEEPEST:
             raise UnsafePartError(
                 f"{name} lies below {depth} folders, which filestore never makes",
-                remedy="remove what stands there, then run the command again",
+                remedy="remove what is there, then run the command again",
             ) from None
         with own_folder(name, folder=folder) as handle:
             for inner in os.listdir(handle):

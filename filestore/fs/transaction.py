@@ -313,7 +313,7 @@ class Replacing:
                 disk.sync_folders(self._root, {_folder_of(one.path) for one in done})
         if left:
             raise HalfReplacedError(
-                f"{reason}; {len(left)} of {len(done)} files could not be put back",
+                f"{reason}; {len(left)} of {len(done)} files could not be restored",
                 detail=listed(left, 5),
             ) from reason
         self.touched = False

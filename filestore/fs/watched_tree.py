@@ -181,7 +181,7 @@ def _require_reporting(handle: int, path: ChunkPath) -> None:
     kind = 0 if is_unknown else int.from_bytes(buffer.raw[:4], sys.byteorder)
     if kind not in _REPORTING:
         where = f"the file system of {path}" if path else "the file system"
-        raise UnwatchableError(f"{where} (type {kind:#x}) may change without telling")
+        raise UnwatchableError(f"{where} (type {kind:#x}) may change without notice")
 
 
 def _ignores_case(handle: int) -> bool:

@@ -179,7 +179,7 @@ def _file_diff(path: str, versions: tuple[Version | None, ...], kept: _Kept, siz
     before, after = (kept.content(path, version) for version in versions)
     head = f"--- {names[0]}\n+++ {names[1]}"
     if before is None or after is None:
-        return f"{head}\n(not kept, or too large to be compared)"
+        return f"{head}\n(not kept, or too large to compare)"
     if b"\0" in before + after:
         return f"{head}\n(binary: {len(before):,} to {len(after):,} bytes)"
     return unified_bytes(before, after, names=names, most_bytes=_MOST_DIFF_BYTES - size)

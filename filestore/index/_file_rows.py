@@ -388,7 +388,7 @@ class FileRows(IndexBackend):
         if not all(
             _PAYLOAD.items() <= {key: type(one[key]) for key in one}.items() for one in rows
         ):
-            raise unusable(path, "a line lacks what stands beside a vector")
+            raise unusable(path, "a line lacks the data of a vector")
         self._rows = {
             one["id"]: Row(
                 doc_id=one["doc_id"],
@@ -503,7 +503,11 @@ class FaissRows(FileRows):
         if found is None:
             if os.path.lexists(self._path):
                 is_folder = os.path.isdir(self._path)
-                what = "it is a folder" if is_folder else "nothing beside it says what it holds"
+                what = (
+                    "it is a folder"
+                    if is_folder
+                    else "its lines, which say what it holds, are missing"
+                )
                 raise unusable(self._path, what)
             return
         head, rows = found
@@ -522,11 +526,11 @@ class FaissRows(FileRows):
             if ids is None or vectors is None or vectors.shape[1] != dimension:
                 raise unusable(path, f"it is no exact index of dimension {dimension}")
             if sorted(ids.tolist()) != sorted(self._rows):
-                raise unusable(path, "it holds other ids than the lines beside it")
+                raise unusable(path, "its ids are not those of its lines")
             index = FaissIndex(dimension)
             index.add(ids, vectors)
             return index
-        raise unusable(self._path, "it is not the file that the lines beside it name")
+        raise unusable(self._path, "it is not the file that its lines name")
 
     def save(self, *, owner: str, generation: int) -> None:
         """See the contract."""

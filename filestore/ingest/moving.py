@@ -143,7 +143,7 @@ class Chunks(Documents):
         folder = folder_of(next(iter(self.files.values())))
         if not layout.has_folders and folder:
             raise UsageError(
-                "the flat layout has no folders: chunk files lie beside each other; name no folder",
+                "the flat layout has no folders: leave the folder out",
             )
         for path, new in self.files.items():
             if not path.endswith(".md"):

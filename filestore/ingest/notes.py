@@ -252,8 +252,7 @@ class NoteWriter(Struct, frozen=True):
             return FOLDER if wanted is None else wanted
         if wanted:
             raise UsageError(
-                "the flat layout has no folders: a note lies beside the other files"
-                "; name no folder",
+                "the flat layout has no folders: leave the folder out",
             )
         return ""
 

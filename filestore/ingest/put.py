@@ -345,8 +345,7 @@ def check_texts_folder(snapshot: "StoreSnapshot", folder: str) -> None:
         if not folder:
             return
         raise RefusedError(
-            "the flat layout has no folders: put the texts beside the other files, and"
-            " name no folder",
+            "the flat layout has no folders: leave the folder out",
         )
     chunked = snapshot.places.chunked
     check_folders(CHUNKS, chunked, [folder], remedy=_ANOTHER)

@@ -279,7 +279,7 @@ class Inspector:
         except UnlinkableError as error:
             return f"fix the link: {error.message}"
         if made.data == data:
-            return "fix the link: where it leads is unknown, or in doubt"
+            return "fix the link: its target is unknown or uncertain"
         is_own = self._tree.holds(path)
         state = self._looks[path].state if is_own else self._reader.state(path)
         if state.stat is not None and not state.stat[4] & 0o222:

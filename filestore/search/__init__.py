@@ -75,7 +75,7 @@ class Query(Struct, frozen=True, kw_only=True):
     context: Annotated[int, Meta(ge=0)] = 0
     """How many lines before and after each passage to show."""
     tree: bool = False
-    """Go from the summaries at the top down to the texts, best branches first; a text that no
+    """Go from the summaries at the top down to the passages, best branches first; one that no
     summary hints at is not found."""
     rewrite: Annotated[int, Meta(ge=0, le=MOST_REWRITES)] = 0
     """Also ask up to this many queries that the store's generator makes of it."""

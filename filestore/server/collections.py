@@ -231,7 +231,7 @@ class Collections(disk.Closing):
         return RagIndexed(**status, embedded=done.embedded, reused=done.reused).to_dict()
 
     def reload(self, name: str) -> dict[str, Any]:
-        """Take up what changed on the disk: synced where that may be written, then opened anew.
+        """Load what changed on the disk: synced where that may be written, then opened anew.
 
         A folder of FAISS + JSON becomes a store; its files stay in it.
 

@@ -393,7 +393,7 @@ def _recorded(folder: str, root: str, machine: Machine) -> tuple[str, Machine]:
     known = machine.models.get(name, folder)
     if known != folder:
         raise UsageError(
-            f"the name {name!r} stands for the model in {known}: rename one of the folders, or"
+            f"the name {name!r} already names the model in {known}: rename one of the folders, or"
             " give the name to this one",
             remedy=f"filestore embedder use {shlex.quote(name)} {shlex.quote(folder)}",
         )

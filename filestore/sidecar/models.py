@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from filestore.embed.cache import EmbeddingCache
     from filestore.sidecar.model import StoreModel
 
-WHOSE: Final[Mapping[Which, str]] = {"own": "the store's own model", "beside": "the model beside"}
+WHOSE: Final[Mapping[Which, str]] = {"own": "the store's own model", "beside": "the second model"}
 
 EMBEDDINGS: Final = "embeddings"
 """In the catalog, how many embeddings there were: any other number is looked into."""

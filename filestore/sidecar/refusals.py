@@ -73,7 +73,7 @@ def check_sidecar(places: Places) -> None:
     elif seen.st_uid not in (os.geteuid(), 0):
         reason = f"it belongs to user {seen.st_uid}"
     elif seen.st_mode & stat.S_IWOTH:
-        reason = "everybody may write to it"
+        reason = "everyone may write to it"
     elif not os.access(path, os.R_OK | os.X_OK):
         raise UnreadableSidecarError(
             f"the sidecar {path} cannot be read: it belongs to user {seen.st_uid},"

@@ -143,7 +143,9 @@ def require_room(parts: Parts, catalog: Catalog, change: ModelChange) -> None:
     is_there = there is not None and (there.embedder, there.model) == (name, change.choice.options)
     if not change.is_second:
         if is_there:
-            raise RefusedError(f"{name} stands beside", remedy="filestore embedder switch")
+            raise RefusedError(
+                f"{name} is the second model already", remedy="filestore embedder switch"
+            )
         return
     own = parts.model.embedder
     fingerprint = own.fingerprint if own else catalog.meta("fingerprint")
@@ -153,7 +155,7 @@ def require_room(parts: Parts, catalog: Catalog, change: ModelChange) -> None:
         )
     if there is not None and not is_there:
         raise RefusedError(
-            f"{there.embedder} stands beside already", remedy="filestore embedder drop"
+            f"there is a second model already, {there.embedder}", remedy="filestore embedder drop"
         )
 
 

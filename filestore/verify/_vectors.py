@@ -157,7 +157,7 @@ def _index(
     seen = snapshot.home.inspect(StoredVectors(snapshot.catalog, embeddings, embedder))
     # What its size has shown is not reported again by its hash.
     report.add(finding for finding in seen.findings if finding.code not in report.codes())
-    wrong = dict.fromkeys(seen.stale, "what stands beside it is not what its file says")
+    wrong = dict.fromkeys(seen.stale, "its data are not those of its file")
     report.add(findings(snapshot, "vector-mismatch", wrong, file_of(snapshot)))
     if seen.index is None:
         report.not_checked.append(seen.unread)
@@ -175,7 +175,7 @@ def _id_findings(
         return
     file = file_of(snapshot)
     distinct, times = numpy.unique(held, return_counts=True)
-    orphans = dict.fromkeys(numpy.setdiff1d(distinct, ids).tolist(), "it belongs to no text")
+    orphans = dict.fromkeys(numpy.setdiff1d(distinct, ids).tolist(), "it belongs to no passage")
     orphans |= dict.fromkeys(distinct[times > 1].tolist(), "it is there more than once")
     yield from findings(snapshot, "vector-orphan", orphans, file)
     missing = dict.fromkeys(numpy.setdiff1d(ids, held).tolist(), _NOT_THERE)

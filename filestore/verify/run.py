@@ -91,7 +91,7 @@ def refused(level: Level, error: FilestoreError, tree: Tree = CHUNKS) -> Checked
     if finding is None:
         return None
     return result(
-        level, VerificationReport(findings=[finding], not_checked=["everything: it is not opened"])
+        level, VerificationReport(findings=[finding], not_checked=["everything: it was not opened"])
     )
 
 

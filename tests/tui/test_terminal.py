@@ -555,7 +555,7 @@ def _replace_sidecar(work: Work) -> None:
 BREAKING: Final = {
     "newer": (_make_newer, "has schema 99"),
     "settings": (_break_settings, "fix "),
-    "open to all": (_open_to_all, "everybody may write to it"),
+    "open to all": (_open_to_all, "everyone may write to it"),
     "no folder": (_replace_sidecar, "it is not a folder"),
 }
 

@@ -43,7 +43,7 @@ LEVELS: Final[Mapping[str, str]] = {
     "of a clean store is opened",
     "full": "every byte of files, catalog, vectors and full text, compared with each other; reads "
     "the whole store once, embeds nothing",
-    "deep": "everything full reads, and a fresh embedding of every text; embeds every text again: "
+    "deep": "everything full reads, and a fresh embedding of every passage: "
     "slow, and paid for where the model is a service",
 }
 """What each level of verification reads and costs, the least thorough first."""
@@ -329,7 +329,7 @@ def neighbour_lines(
         message = f"{sign} {_cosine(was)}" + (f"  {_cosine(became)}" if compared else "")
         lines.append((Span(f"{message:>24}  ", role), span(place_of(path, tree), role)))
     if both and not before and not after:
-        lines.append(line("no other text is near", "quiet"))
+        lines.append(line("no other passage is near", "quiet"))
     return lines
 
 

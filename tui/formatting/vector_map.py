@@ -212,7 +212,7 @@ def _entry(symbol: str, role: Role, name: str, points: int) -> Line:
 def cell_line(paths: Sequence[str], resource: str) -> Line:
     """What is in the pointed cell of the map: the first of its files, how many more."""
     if not paths:
-        return line("no text here: arrows go to the next one, enter shows its file", "quiet")
+        return line("no point here: arrows go to the next one, enter shows its file", "quiet")
     more = f"  and {len(paths) - 1:,} more here" if len(paths) > 1 else ""
     return (
         span(place_of(paths[0]), "title"),

@@ -59,7 +59,7 @@ class BrowseView(BrowsePage):
             Choice(
                 name=f"-{name}" if now == name else name,
                 title=f"sort by {name}",
-                about="the other way round" if now == name else "",
+                about="the other order" if now == name else "",
             )
             for name in SORTS
         ]

@@ -73,7 +73,7 @@ class ResourceRows(TreeList):
         """Size and date of what came in sight, or of all where these are sorted by."""
         self._measured_all = False
         self.order = ""
-        """One of `texts.SORTS`, after "-" the other way round; "" for the order of the store."""
+        """One of `texts.SORTS`, after "-" the other order; "" for the order of the store."""
         self._chosen: list[str] | None = None
         """The columns that were chosen here; None for those of the settings."""
         self._counts: Counts | None = None

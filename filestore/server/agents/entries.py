@@ -105,7 +105,7 @@ def without_entry(text: str, form: Form, key: str, name: str) -> str:
             del document[key][name]
             found = tomlkit.dumps(document)
         except (TOMLKitError, KeyError) as error:
-            raise UnfitEntryError("its entry cannot be taken out") from error
+            raise UnfitEntryError("its entry cannot be removed") from error
         del section[name]
         if not section and key not in tomllib.loads(found):
             del values[key]

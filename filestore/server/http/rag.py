@@ -161,14 +161,14 @@ COLLECTION_ROUTES: Final = (
     CollectionRoute(
         "GET",
         "/rag/{name}/index/status",
-        "Tell the state of a collection",
+        "Show the state of a collection",
         "RagStatus",
         _of("read", "status"),
     ),
     CollectionRoute(
         "POST",
         "/rag/{name}/index/reload",
-        "Take up what changed on the disk",
+        "Load what changed on the disk",
         "RagReloaded",
         _of("write", "reload"),
         changes=True,

@@ -218,7 +218,7 @@ def test_a_service_that_is_down_costs_only_its_own_vectors(
     server.behave(status(500, {"error": {"message": "out of order"}}))
     tried.write("cat.md", "# Cat\n\nA cat sleeps through the winter.\n")
     done = tried("add", "cat.md", code=3)
-    assert "with openai:small, the model beside" in done.stderr
+    assert "with openai:small, the second model" in done.stderr
     assert "found by the store's own model" in done.stderr
     assert tried.drift() == {"beside-behind": ["filestore.toml"]}
     assert len(tried.json("search", QUERY, "--mode", "vector")["hits"]) == 3
@@ -265,7 +265,7 @@ def test_a_clone_knows_of_both_and_asks_before_it_reaches_out(
     assert tried.drift() == {"beside-unusable": ["filestore.toml"]}
     assert tried.json("status")["clean"] is True
     said = tried("search", QUERY, "--beside").stderr
-    assert "the model beside" in said
+    assert "the second model" in said
     assert "filestore trust" in said
     assert server.requests == []
     assert tried.json("trust", "--yes")["reaches"] == [server.endpoint]
@@ -330,7 +330,7 @@ def test_only_one_model_stands_beside_and_it_is_another(
     own = tried("embedder", "set", "builtin", "--beside", "--yes", code=4)
     assert "same vectors as the store's own" in own.stderr
     third = tried(*build(server, "openai:large"), code=4)
-    assert "openai:small stands beside already" in third.stderr
+    assert "there is a second model already, openai:small" in third.stderr
     assert "embedder drop" in third.stderr
     words = ("embedder", "set", "openai:small", "--endpoint", server.endpoint, "--yes")
     assert "embedder switch" in tried(*words, code=4).stderr
@@ -395,7 +395,7 @@ def test_damage_is_found_and_mended(
     connection.close()
     found = tried.json("verify", "--level", "full", code=1)
     assert code in {one["code"] for one in found["findings"]}
-    assert "every vector of the model beside" in found["checked"]
+    assert "every vector of the second model" in found["checked"]
     assert_answers(tried, model="builtin")
     assert tried.json("sync", "--full")["embedded"] == 1
     assert len(sent(server)) == 1
@@ -434,7 +434,7 @@ def test_both_are_measured_on_questions(tried: Any) -> None:
     assert low <= found["difference"] <= high
     assert (found["queries"], found["asked"]) == (2, "file")
     words = tried("embedder", "compare", "questions.jsonl").stdout
-    assert "beside against own, nDCG:" in words
+    assert "second model against own, nDCG:" in words
 
 
 def test_without_questions_the_overlap_is_told(tried: Any) -> None:

@@ -146,7 +146,7 @@ def test_what_was_there_is_told(workspace: Workspace) -> None:
     file = workspace.write("mcp.json", json.dumps(old))
     told = workspace("mcp", "--install", "cursor", "--yes", "--to", file).stdout
     assert 'it was: {"command": "old", "args": ["--mine"]}' in told
-    assert "to take it out again: filestore mcp --install cursor --remove" in told
+    assert "to remove it: filestore mcp --install cursor --remove" in told
     assert (
         "keeps all else"
         not in workspace("mcp", "--install", "cursor", "--remove", "--to", file).stdout

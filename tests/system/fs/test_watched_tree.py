@@ -387,7 +387,7 @@ def test_where_not_everything_is_told_each_look_walks(place, watched):
     """File systems that change without a word are not watched, and that is said."""
     for _ in range(2):
         root = f"{place}/fd" if place == "/proc/self" else f"{place}/fs"
-        assert "may change without telling" in watched.scan(root).unwatched
+        assert "may change without notice" in watched.scan(root).unwatched
     assert watched.folders == 0
 
 
@@ -540,7 +540,7 @@ def test_what_is_mounted_in_the_tree_is_walked(tree, tmp_path):
         pytest.skip(f"nothing can be mounted: {done.stderr}")
     assert done.returncode == 0, done.stderr
     assert "mounted or unmounted" in done.stdout
-    assert "may change without telling" in done.stdout
+    assert "may change without notice" in done.stdout
 
 
 MOUNTED = """

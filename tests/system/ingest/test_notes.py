@@ -407,7 +407,7 @@ def test_a_folder_is_refused_where_there_are_none(tmp_path: Path) -> None:
     with filestore.create(tmp_path / "kb", layout="flat", embedder="builtin") as store:
         with pytest.raises(FilestoreError) as refused:
             store.add_note(TEXT, folder="notes")
-        assert refused.value.message.endswith("name no folder")
+        assert refused.value.message.endswith("leave the folder out")
         with pytest.raises(FilestoreError, match="flat layout"):
             store.put(TEXT, into="notes")
         (path,) = store.put(TEXT, into="", names="own").paths

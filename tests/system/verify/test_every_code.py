@@ -612,7 +612,7 @@ def leftovers(scene: Scene) -> str:
 
 SIDECAR: Final[dict[str, Case]] = {
     "format-newer": Case(produce=newer_format, says=("99", "1")),
-    "unsafe-sidecar": Case(produce=open_to_everybody, says=("everybody may write",)),
+    "unsafe-sidecar": Case(produce=open_to_everybody, says=("everyone may write",)),
     "catalog-missing": Case(produce=no_catalog),
     "catalog-damaged": Case(produce=damaged_catalog, says=("not a database",)),
     "embeddings-damaged": Case(
@@ -645,7 +645,7 @@ SIDECAR: Final[dict[str, Case]] = {
         produce=orphaned_row,
         level="full",
         mended_by=("sync", "--full"),
-        says=("1 vectors", "belongs to no text"),
+        says=("1 vectors", "belongs to no passage"),
     ),
     "vector-invalid": Case(
         produce=longer_embedding,

@@ -297,7 +297,7 @@ def test_newer_formats(scene: Scene) -> None:
         assert codes(done) == ["format-newer"]
         assert done["findings"][0]["path"] == ".sidecar/catalog.sqlite"
         assert (done["clean"], done["checked"]) == (False, [])
-        assert done["not_checked"] == ["everything: it is not opened"]
+        assert done["not_checked"] == ["everything: it was not opened"]
     assert "99" in scene.workspace("status", code=3).stderr
     assert "99" in scene.workspace("search", "words", code=3).stderr
 
@@ -324,7 +324,7 @@ def test_refusals_of_other_commands(scene: Scene) -> None:
     scene.sidecar.chmod(0o777)
     assert codes(verified(scene, "fast")) == ["unsafe-sidecar"]
     words = scene.workspace("verify", code=1).stdout
-    assert "everybody may write to it" in " ".join(words.split())
+    assert "everyone may write to it" in " ".join(words.split())
     assert "checked: nothing" in words
     assert "filestore repair" not in words
     scene.workspace("search", "words", code=4)

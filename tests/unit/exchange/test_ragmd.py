@@ -308,7 +308,7 @@ DISAGREE = {
         r"the list of chunks\[0\] must be an object, found 7",
     ),
     "an entry less": (lambda one: one.chunks.pop(), "has 3 entries, there are 4"),
-    "an id twice": (listed(faiss_id=1), "faiss_id 1 stands twice"),
+    "an id twice": (listed(faiss_id=1), "faiss_id 1 is twice"),
     "an id beyond": (listed(faiss_id=4), "faiss_id 4; expected 0 to 3"),
     "an id of a million digits": (
         listed(faiss_id=10**30),
@@ -375,7 +375,7 @@ DISAGREE = {
         "no section '## Chunks'|before '## Chunks'",
     ),
     "no vectors": (lambda one: one.order.remove("Vectors"), "no section '## Vectors'"),
-    "another order": (lambda one: one.order.reverse(), "stands before"),
+    "another order": (lambda one: one.order.reverse(), "comes before"),
     "a section twice": (lambda one: one.order.insert(1, "Chunks"), "is there twice"),
 }
 

@@ -28,7 +28,7 @@ function facts(status) {
     ["Generation", number(status.generation)],
     ...Object.entries(status.counts).map(([name, count]) => [name, number(count)]),
     ["Model", `${embedder.name}${embedder.problem ? `: ${embedder.problem}` : ""}`],
-    status.beside ? ["Model beside it", status.beside.name] : null,
+    status.beside ? ["Second model", status.beside.name] : null,
     index ? ["Vectors", `${number(index.vectors)}, ${index.kind}`] : null,
     ...status.accepted.slice(0, SHOWN).map((one) => ["Accepted", `${one.code} ${one.path}`]),
   ].filter(Boolean);

@@ -177,4 +177,4 @@ def test_a_pointed_cell_names_its_file():
     """The first file of a cell is named, the others are counted."""
     said = plain([vector_map.cell_line(["chunked/a.md/chunk1.md", "chunked/b"], "a.md")])
     assert said == "a.md/chunk1.md  a.md  and 1 more here"
-    assert "no text here" in plain([vector_map.cell_line([], "")])
+    assert "no point here" in plain([vector_map.cell_line([], "")])
