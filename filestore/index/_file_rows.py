@@ -503,11 +503,7 @@ class FaissRows(FileRows):
         if found is None:
             if os.path.lexists(self._path):
                 is_folder = os.path.isdir(self._path)
-                what = (
-                    "it is a folder"
-                    if is_folder
-                    else "its lines, which say what it holds, are missing"
-                )
+                what = "it is a folder" if is_folder else "the lines that describe it are missing"
                 raise unusable(self._path, what)
             return
         head, rows = found

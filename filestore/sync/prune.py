@@ -49,10 +49,10 @@ class Pruning(
     kw_only=True,
     rename={"size_bytes": "bytes", "is_done": "removed"},
 ):
-    """The embeddings that no text here, no batch of undo and no view has."""
+    """The embeddings that no passage here, no batch of undo and no view has."""
 
     embeddings: int
-    """How many no text here, no batch of undo and no view of a commit has, of all models."""
+    """How many no passage here, no batch of undo and no view of a commit has, of all models."""
     size_bytes: int
     """What they take."""
     kept: int
