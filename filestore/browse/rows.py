@@ -311,7 +311,7 @@ def documents(tree: Tree, catalog: Catalog, ids: Sequence[int]) -> dict[int, Row
     found = {}
     for one, row in rows.items():
         chunk = read(catalog, one)
-        title = _opening(chunk.body, ()) if chunk is not None else ""
+        title = opening(chunk.body, ()) if chunk is not None else ""
         found[one] = Row(
             kind="document",
             id=one,
@@ -339,7 +339,7 @@ def sections(tree: Tree, catalog: Catalog, ids: Sequence[int]) -> dict[int, Row]
                 id=one,
                 path=tree.store_path(rows[file].path),
                 headings=headings[1:] if headings[:1] == chunk.headings[:1] else headings,
-                title=_opening(body, headings),
+                title=opening(body, headings),
                 line=section.line,
                 page=section.page,
                 size_bytes=len(body.encode("utf-8", "surrogateescape")),
@@ -359,7 +359,7 @@ def read(catalog: Catalog, document: int) -> Chunk | None:
         return None
 
 
-def _opening(body: str, headings: Sequence[str]) -> str:
+def opening(body: str, headings: Sequence[str]) -> str:
     """The first words of a text that are none of its headings."""
     rest = body[:OPENING_BYTES].strip()
     while rest:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
+from filestore.browse.rows import opening
 from filestore.catalog import Catalog, decode_path, queries
 from filestore.chunks import kept
 from filestore.chunks.layout import look_at
@@ -57,6 +58,8 @@ class Neighbour(Struct, frozen=True, kw_only=True):
     pages: tuple[int, ...]
     line: int = 0
     """Of a document in place: where its nearest section begins, from 1; 0 where it has no lines."""
+    words: str = ""
+    """The first of its text, or of its nearest section, that are none of the headings."""
 
 
 class _Near(Struct, frozen=True, kw_only=True):
@@ -168,9 +171,11 @@ class Explorer:
                 data = catalog.content(rows[one.path].id)
                 chunk = kept.read(data) if data is not None else None
                 headings, pages, line = (chunk.headings, chunk.pages, 0) if chunk else ((), (), 0)
+                body = chunk.body if chunk is not None else ""
                 if chunk is not None and one.part < len(chunk.sections):
                     section = chunk.sections[one.part]
                     headings, line = section.headings, section.line
+                    body = body[section.start : section.end]
                     pages = (section.page,) if section.page else ()
                 neighbour = Neighbour(
                     path=self._tree.store_path(one.path),
@@ -179,6 +184,7 @@ class Explorer:
                     headings=headings,
                     pages=pages,
                     line=line,
+                    words=opening(body, headings),
                 )
                 found.append(neighbour)
             return tuple(found)

@@ -1,12 +1,15 @@
 """Commands of the program, typed in the inspector or begun by a key: run, confirmed, undone."""
 
 import shutil
+from types import SimpleNamespace
 
 import pytest
 
 from filestore import Store
 from filestore.config.layout import copy_example
 from tests.tui.looks import look, seen
+from tui.formatting import progress_line
+from tui.workers.task_manager import TaskManager
 
 
 @pytest.fixture(scope="module")
@@ -155,3 +158,36 @@ def test_keys_of_a_file_take_the_chunk_that_is_read_of_a_document(folder, monkey
         await onlooker.told("no file under the cursor")
 
     look(folder, act)
+
+
+def test_the_facts_of_a_chunk_list_its_links(folder):
+    """Each leads to the first chunk of the original that it names."""
+    chunk = "chunked/field-guide/index.md/chunk2-what-is-in-it.md"
+
+    async def act(onlooker):
+        onlooker.app.open_path(chunk)
+        await onlooker.press("f", words="source/field-guide/writing/naming-notes.md")
+        assert "Links" in seen(onlooker.app)
+        await onlooker.press("tab", "enter", "a", words="chunk38-naming-notes.md")
+
+    look(folder, act, size=(120, 30))
+
+
+def test_progress_is_shown_once_and_leaves_the_names(folder, monkeypatch):
+    """In the head, behind the names of program and store, but not above a panel that shows it."""
+
+    def progress(width=24, title=""):
+        stage = f"{title} making questions and summaries of one document after the other"
+        return progress_line(stage, done=3, total=10, elapsed_s=9, width=width)
+
+    async def act(onlooker):
+        task = SimpleNamespace(title="enrich --yes docs/", is_question=False, progress=progress)
+        with monkeypatch.context() as patch:
+            patch.setattr(TaskManager, "busy", property(lambda _: task))
+            await onlooker.read("[###")
+            head = seen(onlooker.app).splitlines()[0]
+            assert head.startswith("filestore  example_index"), head
+            await onlooker.press("w", words="Tasks")
+            await onlooker.until(lambda: "[###" not in seen(onlooker.app).splitlines()[0])
+
+    look(folder, act, size=(120, 30))

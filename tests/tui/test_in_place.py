@@ -386,3 +386,22 @@ def test_a_folder_is_summarised_as_a_folder(folder):
         assert names
         assert all("garden" in name for name in names), names
         assert store.about("garden/").about == "folder"
+
+
+def test_a_second_passage_of_a_heading_says_its_own_words(folder):
+    """Its heading stands once above them, as far as they are listed one after the other."""
+    words = "\n\n".join(f"{one} is what this part is about, {'and more ' * 9}." for one in "ABC")
+    root = folder / "example_index"
+    (root / "Long.md").write_text(f"# Long\n\n## Watering\n\n{words}\n")
+    with Store(str(root), configuration=str(folder / "configuration")) as store:
+        store.sync()
+
+    async def act(onlooker):
+        onlooker.app.open_path("Long.md")
+        await onlooker.until(lambda: onlooker.app.view.outline.path == "Long.md")
+        await onlooker.press("h", "l", words="B is")
+        rows = [one.partition("│")[0] for one in seen(onlooker.app).splitlines()]
+        assert sum("Watering" in one for one in rows) == 1
+        assert all(any(f"{one} is" in row for row in rows) for one in "ABC")
+
+    look(folder, act, size=(120, 30))

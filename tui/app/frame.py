@@ -40,7 +40,7 @@ from tui.formatting import reports as texts
 from tui.formatting.rows import COLUMNS
 from tui.state.findings import Findings
 from tui.views.context import Severity, View, bindings_of
-from tui.views.dialogs import SmallScreen, is_too_small
+from tui.views.dialogs import Panel, SmallScreen, is_too_small
 from tui.widgets.bars import Bar, Item
 from tui.widgets.drawing import THEMES, first_theme
 from tui.widgets.upstream import KeysInOrder, MainScreen, TerminalDriver, drawable
@@ -542,9 +542,9 @@ class Frame(KeysInOrder):
         running = self.findings.coverage.is_running
         right = texts.standing(self.findings.clean, found, running=running)
         task = self.task_manager.busy
-        if task is not None:
-            title = span(f"{task.title}  ", "title")
-            right = (title, *task.progress(width=10), span("  w", "key"))
+        if task is not None and not (isinstance(self.screen, Panel) and self.screen.live):
+            title = span(f" {task.title}  ", "title")
+            right = (span("w", "key"), title, *task.progress(width=10))
         self._head.show([*names, *pages], right)
 
     @on(Bar.Pressed)

@@ -199,7 +199,7 @@ def _entry(key: object, value: object) -> Line:
 
 
 def _vectors(about: "About") -> list[Line]:
-    lines: list[Line] = [field("model", about.model or "unknown")]
+    lines: list[Line] = [field("model", about.model.partition("|")[0] or "unknown")]
     for vector in about.vectors[:MOST_LISTED]:
         what = "body" if vector.part == 0 else f"question {vector.part}"
         if about.kind == "document":

@@ -454,8 +454,8 @@ def _key_line(*pairs: tuple[str, str]) -> Line:
     return tuple(one for key, words in pairs for one in (span(key, "key"), span(words)))
 
 
-def choice_lines(sides: "Sides") -> list[Line]:
-    """The keys, what each does, and the command that does the same."""
+def choice_lines(sides: "Sides", width: int) -> list[Line]:
+    """The keys, what each does, and the command that does the same where it has room."""
     found: list[Line] = []
     is_many = len(sides.hunks) > 1
     if is_many:
@@ -471,8 +471,10 @@ def choice_lines(sides: "Sides") -> list[Line]:
                 both = shown_path(sides.path), shown_path(sides.other)
                 stays, goes = both if side == "left" else reversed(both)
                 label = f"keep {stays}, remove {goes}"
-            command = (span(f"  {choice.command}", "quiet"),) if choice.command else ()
-            found.append((span(f"{key}  ", "key"), span(label), *command))
+            shown: Line = (span(f"{key}  ", "key"), span(label))
+            command = span(f"  {choice.command or ''}", "quiet")
+            has_room = sum(len(one.text) for one in (*shown, command)) <= width
+            found.append((*shown, command) if has_room else shown)
     if sides.base is not None:
         found.append((span("b  ", "key"), span("show the common ancestor")))
     found.append((span("e  ", "key"), span("edit it by hand")))

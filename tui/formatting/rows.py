@@ -292,16 +292,16 @@ def family_rows(family: "Family", tree: Tree) -> list[tuple[StorePath, Line]]:
 
 
 def neighbour_row(neighbour: "Neighbour", tree: Tree = CHUNKS) -> Line:
-    """One of the nearest texts: how near, which file, where in its document."""
-    parts = [
-        Span(f"{neighbour.cosine:>5.2f} ", "note"),
-        span(place_of(neighbour.path, tree), keeps_end=True),
-        *((Span(f":{neighbour.line}", "quiet"),) if neighbour.line else ()),
-    ]
+    """One of the nearest texts: how near, its heading and first words, then where it is."""
+    parts = [Span(f"{neighbour.cosine:>5.2f} ", "note")]
+    if neighbour.headings:
+        parts += [span(neighbour.headings[-1], "title"), Span("  ")]
+    if neighbour.words:
+        parts += [span(cut(neighbour.words, MOST_PLACE)), Span("  ")]
+    parts.append(span(place_of(neighbour.path, tree), "quiet"))
+    parts += [Span(f":{neighbour.line}", "quiet")] if neighbour.line else []
     if neighbour.pages:
         parts.append(span(f"  {pages_words(neighbour.pages)}", "quiet"))
-    if neighbour.headings:
-        parts.append(span(f"  {' > '.join(neighbour.headings[-2:])}", "quiet"))
     return tuple(parts)
 
 

@@ -295,10 +295,11 @@ class ResourceRows(TreeList):
             if read.kind == "summary" and self.has_sections:
                 shown = replace(shown, name="", findings=index.of_row(read.path))
             elif self.has_sections:
-                # The sections of a document are numbered one after the other.
-                before = self._read.get(key - 1)
-                place = before and (before.path, before.headings)
-                shown = replace(shown, goes_on=place == (read.path, read.headings))
+                at = self.model.index_of(way)
+                above = self._read.get(self.model.key(at - 1)[-1]) if at else None
+                place = above and (above.kind, above.path, above.headings)
+                is_second = place == ("section", read.path, read.headings)
+                shown = replace(shown, goes_on=is_second)
             else:
                 shown = replace(shown, findings=index.of_row(read.path), by_title=by_title)
             if resource is not None and len(way) > 2 and isinstance(way[-2], Document):

@@ -427,8 +427,8 @@ class Detail(Vertical):
         self.draw_sections()
 
     def _link_lines(self, about: "About") -> list[Line]:
-        """The links of a document in place, once they are known: every other one may have some."""
-        if not self._host.findings.tree.has_sections or not about.indexed_hash:
+        """The links of a file, once they are known: every other one may have some to it."""
+        if not about.indexed_hash:
             return []
         if self._links is not None and self._links[0] == about.path:
             found = self._links[1]

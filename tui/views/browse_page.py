@@ -227,8 +227,12 @@ class BrowsePage(View):
                 self._jump(Target(path=found[0], heading=found[1]))
 
         match event.leads_to:
-            case (str(to), int(line)):
+            case (str(to), int(line)) if line or self.host.findings.tree.has_sections:
                 self._jump(Target(path=to, top=line))
+            case (str(to), 0):
+                # Of a chunk store a link of a person's leads to an original, too.
+                read = self.host.task_manager.read
+                read(lambda store: (store.named(to)[0], ""), jump, group="link", urgent=True)
             case str(written):
                 read = self.host.task_manager.read
                 read(lambda store: store.followed(path, written), jump, group="link", urgent=True)

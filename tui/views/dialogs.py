@@ -414,7 +414,7 @@ class Panel(Steady, ModalScreen[None]):
         super().__init__()
         self._title = title
         self._lines = lines
-        self._live = live
+        self.live = live
         self._whole = whole or (lambda: plain(lines()))
 
     def compose(self) -> ComposeResult:
@@ -428,7 +428,7 @@ class Panel(Steady, ModalScreen[None]):
         """Show the lines, and refresh them if they are live."""
         self._show()
         self.query_one(TextPane).focus()
-        if self._live:
+        if self.live:
             self.set_interval(REFRESH_S, self._show)
 
     def _show(self) -> None:

@@ -357,7 +357,6 @@ class SidesScreen(Steady, ModalScreen[SideChoice | None]):
             return
         self._sides = sides
         self._rows = texts.facing(sides.ours, sides.theirs or "")
-        self.query_one("#sides-choices", Caption).show(texts.choice_lines(sides))
         self._ask()
 
     def _ask(self) -> None:
@@ -381,6 +380,7 @@ class SidesScreen(Steady, ModalScreen[SideChoice | None]):
         pane = self.query_one(TextPane)
         width = pane.scrollable_content_region.width
         labels = self.query_one("#sides-labels", Caption)
+        self.query_one("#sides-choices", Caption).show(texts.choice_lines(self._sides, width))
         if self._shows_base and self._sides.base is not None:
             labels.show([line(texts.BASE_TITLE, "title")])
             pane.show(

@@ -72,7 +72,8 @@ class Bar(Drawn, can_focus=False):
 
     def _placed(self) -> Iterator[tuple[int, int, Item]]:
         """From which column to which each item is drawn for which there is room."""
-        kept, right = list(self._left), cells(self._right)
+        # A long text on the right is cut before anything gives way to it.
+        kept, right = list(self._left), min(cells(self._right), self.size.width // 3)
         while sum(cells(item.line) + GAP for item in kept) + right > self.size.width:
             first = max(kept, key=lambda item: item.gives_way, default=None)
             if first is None or not first.gives_way:

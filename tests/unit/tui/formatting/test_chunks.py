@@ -473,11 +473,16 @@ def test_an_answer_says_what_to_know_of_it():
 
 
 def test_a_neighbour_is_told_with_its_cosine():
-    """How near, which file, which pages, which headings."""
+    """How near, its own heading and first words, then which file and which pages."""
     near = Neighbour(
-        path="chunked/b.md/chunk2.md", resource="b.md", cosine=0.934, headings=("H",), pages=(3,)
+        path="chunked/b.md/chunk2.md",
+        resource="b.md",
+        cosine=0.934,
+        headings=("A", "H"),
+        pages=(3,),
+        words="So it is.",
     )
-    assert plain([rows.neighbour_row(near)]) == " 0.93 b.md/chunk2.md  p. 3  H"
+    assert plain([rows.neighbour_row(near)]) == " 0.93 H  So it is.  b.md/chunk2.md  p. 3"
 
 
 def test_the_chosen_section_is_told_by_brackets():
