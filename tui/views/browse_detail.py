@@ -133,7 +133,7 @@ class Detail(Vertical):
             "family": self.family,
             "neighbours": Vertical(self._neighbours_title, self.neighbours, id="browse-near"),
         }
-        """What may be seen beside the text, by section."""
+        """What can share the screen with the text, by section."""
         # Before there is a screen: with one, every part would get its styles once more.
         self.add_class(f"-{self.section}", update=False)
 
@@ -148,7 +148,7 @@ class Detail(Vertical):
                 yield self.columns["neighbours"]
 
     async def complete(self) -> None:
-        """Mount what is not seen beside the text at first."""
+        """Mount the columns that are not seen at first."""
         unseen = [part for part in self.columns.values() if not part.is_attached]
         await self.query_one("#browse-parts").mount(*unseen)
 
