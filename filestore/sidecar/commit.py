@@ -57,7 +57,7 @@ from filestore.sidecar.vector_home import StoredVectors, VectorHome
 if TYPE_CHECKING:
     from filestore.embed import Embedder
 
-_AT_ONCE: Final = 192
+_AT_ONCE: Final = 64
 
 
 class CommitReport(Struct, frozen=True, kw_only=True):
@@ -433,16 +433,23 @@ class Commit:
             for some, texts in texts_of_vectors(self.catalog, ordered[-_AT_ONCE:][::-1], seen):
                 keys = self.catalog.keys_of_vectors(some)
                 taken = {keys[one]: text for one, text in zip(some, texts, strict=True)}
-                self._embedding_feed.embed(taken, until_s=until_s)
-                if not self._embedding_feed.embeds or time.monotonic() >= until_s:
+                if not self._embedding_feed.embed(taken, until_s=until_s):
                     return
+            # Before the end of the turn: reading a large file may take all of it.
             del ordered[-_AT_ONCE:]
-        self.embed_others(until_s=until_s)
+            if time.monotonic() >= until_s:
+                return
+        self.embed_others(until_s=until_s, seen=seen)
 
-    def embed_others(self, on_share: OnShare = ignore_share, until_s: float | None = None) -> None:
+    def embed_others(
+        self,
+        on_share: OnShare = ignore_share,
+        until_s: float | None = None,
+        seen: SeenTexts | None = None,
+    ) -> None:
         """Embed the texts that have no vector of other models than the store's own."""
         for other in self._others:
-            other.embed_missing(on_share, until_s)
+            other.embed_missing(on_share, until_s, seen)
 
     @property
     def embeds(self) -> bool:

@@ -100,8 +100,8 @@ class EmbeddingFeed:
         *,
         on_share: OnShare = ignore_share,
         until_s: float | None = None,
-    ) -> None:
-        """Take texts, and embed the unknown ones now.
+    ) -> bool:
+        """Take texts, and embed the unknown ones now; returns whether all have vectors then.
 
         Args:
             texts: By embedding key.
@@ -109,7 +109,7 @@ class EmbeddingFeed:
             until_s: No batch begins after this moment of the monotonic clock; the first always
                 does.
         """
-        self._embed(self._unknown(texts, sound=True), on_share, until_s)
+        return self._embed(self._unknown(texts, sound=True), on_share, until_s)
 
     def _unknown(self, texts: Mapping[bytes, str], *, sound: bool) -> dict[bytes, str]:
         if self._embedder is None or not texts:
@@ -125,10 +125,10 @@ class EmbeddingFeed:
         self._note(had)
         return {key: text for key, text in texts.items() if key not in had}
 
-    def _embed(self, texts: Mapping[bytes, str], on_share: OnShare, until_s: float | None) -> None:
+    def _embed(self, texts: Mapping[bytes, str], on_share: OnShare, until_s: float | None) -> bool:
         embedder = self._embedder
         if embedder is None or not self.embeds or not texts:
-            return
+            return embedder is not None and self.embeds
         try:
             if not self._trusted and not embedder.lexical:
                 check_canaries(embedder, self._embeddings)
@@ -148,6 +148,8 @@ class EmbeddingFeed:
         except (EndpointError, ModelDrifted, ModelMissing, ModelUnusable) as error:
             # Everything else of the commit is worth keeping: keywords find these texts.
             self.problem, self.embeds = error, False
+            return False
+        return done == len(keys)
 
     def _note(self, keys: Iterable[bytes], at_s: int = SOME_TIME) -> None:
         if self._catalog is not None:
@@ -213,11 +215,16 @@ class OtherFeed:
             self._feed.take(texts)
             self._is_complete = self._is_complete and self._feed.embeds
 
-    def embed_missing(self, on_share: OnShare = ignore_share, until_s: float | None = None) -> None:
+    def embed_missing(
+        self,
+        on_share: OnShare = ignore_share,
+        until_s: float | None = None,
+        seen: SeenTexts | None = None,
+    ) -> None:
         """Embed every text of the catalog that has no vector of this model; see `embed`."""
         self._is_complete = False
         missing = lacking(self._catalog, self._embeddings, self._fingerprint)
-        seen: SeenTexts = {}
+        seen = {} if seen is None else seen
         for number, ids in enumerate(in_batches(missing, _BATCH)):
             if not self._feed.embeds or (until_s is not None and time.monotonic() >= until_s):
                 return

@@ -18,9 +18,11 @@ import pytest
 
 import filestore
 from filestore.catalog import Catalog
+from filestore.core.progress import Progress
 from filestore.server import stores
 from filestore.server.operations import ROUTES
 from filestore.store import Store, watch
+from filestore.sync import apply
 from tests.system.embedding_server import Behaviour, EmbeddingServer, status, well
 from tests.system.server.conftest import PERSON
 
@@ -369,6 +371,8 @@ def test_a_file_of_many_passages_is_read_once_to_embed_them(
     root = tmp_path / "notes"
     workspace("init", "--in-place", root, "--embedder", "builtin")
     (root / "long.md").write_text("\n".join(text_of(0, part) for part in range(1_000)))
+    for number in range(1, 101):
+        (root / f"note{number}.md").write_text(text_of(number, 0))
     read: Counter[int] = Counter()
     content = Catalog.content
 
@@ -377,6 +381,14 @@ def test_a_file_of_many_passages_is_read_once_to_embed_them(
         return content(catalog, file)
 
     monkeypatch.setattr(Catalog, "content", counted)
+    # A turn may be shorter than it takes to read it, and then ends with each batch.
+    monkeypatch.setattr(apply, "TURN_S", 0.0)
+    turns = Counter[str]()
+
+    def count(progress: Progress) -> None:
+        turns[progress.stage] += 1
+        assert turns["embedding"] < 200
+
     with Store.open(root) as store:
-        assert store.sync().embedded >= 1_000
+        assert store.sync(on_progress=count).embedded >= 1_000
     assert max(read.values()) <= 2
