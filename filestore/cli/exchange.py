@@ -120,7 +120,7 @@ class Import(Limited, frozen=True, kw_only=True):
 
 
 def run_import(options: Import) -> int:
-    """Add what a store or another program wrote, also a stranger's: files and vectors.
+    """Import an export of a store or another program: files and vectors.
 
     Example: filestore import jsonl handbook.jsonl --plan
     """
@@ -254,7 +254,7 @@ class Reconstruct(Limited, frozen=True, kw_only=True):
 
 
 def run_reconstruct(options: Reconstruct) -> int:
-    """Put a text together from its chunks: of a document, or of chunks that others made.
+    """Rebuild a document from its chunks, or from chunks that others made.
 
     Example: filestore reconstruct notes.md -o notes.txt
     """
