@@ -374,7 +374,7 @@ class SidesScreen(Steady, ModalScreen[SideChoice | None]):
         self.call_after_refresh(self._draw)
 
     def _draw(self) -> None:
-        if self._sides is None:
+        if self._sides is None or not self.is_attached:
             return
         left, right = line(self._sides.ours_label, "title"), line(self._sides.theirs_label, "title")
         pane = self.query_one(TextPane)
