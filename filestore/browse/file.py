@@ -253,14 +253,14 @@ class About(Struct, frozen=True, kw_only=True):
         return first_line(self.raw.encode("utf-8", "replace"))
 
     def part_at(self, line: int | None, text: str) -> int | None:
-        """The section that holds a line of the file, else the one with this text."""
-        for part, one in enumerate(self.sections):
-            if line and one.line <= line <= one.end_line:
-                return part
-        for part, one in enumerate(self.sections):
+        """The section with this text of those that hold a line of the file, else of all."""
+        every = list(enumerate(self.sections))
+        # A long line has many.
+        held = [(part, one) for part, one in every if line and one.line <= line <= one.end_line]
+        for part, one in held or every:
             if text and self.body[one.start : one.end] == text:
                 return part
-        return None
+        return held[0][0] if held else None
 
 
 class AboutResource(Struct, frozen=True, kw_only=True):

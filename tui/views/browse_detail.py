@@ -483,7 +483,7 @@ class Detail(Vertical):
             section = self.about.section(self.part)
             # The line of a hit stays: its search may have changed the store.
             line = self._target.line or (section.line if section is not None else 0)
-            text = "" if section is None or line else text_of(self.about, self.part)
+            text = "" if section is None else text_of(self.about, self.part)
             self._target = Target(path=self.about.path, line=line, text=text)
         if self._target is not None:
             self.read()

@@ -107,8 +107,8 @@ class BrowseSearch(Vertical):
             return None
         if self._host.findings.tree.is_written:
             return Target(path=hit.path)
-        # The section that was found, named by its line, or where there are none by its text.
-        return Target(path=hit.path, line=hit.line or 0, text="" if hit.line else hit.text)
+        # The section that was found, named by its line, and by its text where that does not do.
+        return Target(path=hit.path, line=hit.line or 0, text=hit.text)
 
     @property
     def hit(self) -> "Hit | None":

@@ -125,7 +125,7 @@ class Target(Struct, frozen=True, kw_only=True):
     line: int = 0
     """Of a document in place: the section with this line is shown; 0 for the whole document."""
     text: str = ""
-    """The same of a document without lines: the section with this text."""
+    """The same where there are no lines, or one has many sections: the one with this text."""
     top: int = 0
     """The line of the file to begin with."""
     heading: str = ""

@@ -1,6 +1,7 @@
 """Documents in place as the inspector lists and shows them."""
 
 import os
+from pathlib import Path
 
 import pytest
 
@@ -183,6 +184,20 @@ def test_a_document_is_shown_with_its_sections_and_tags(notes):
     assert found.body[section.start : section.end].startswith("## Sowing")
     assert found.part_at(99, "") is None
     assert notes.about_file("Home.md").tags == ("house",)
+
+
+def test_a_section_of_a_long_line_is_the_one_with_the_text(notes):
+    """A line that is cut into many sections does not say which."""
+    words = " ".join(f"word{number}" for number in range(2_000))
+    Path(notes.places.root, "long.md").write_text(f"# Long\n\n{words}\n")
+    notes.sync()
+    found = notes.about_file("long.md")
+    last = found.sections[-1]
+    assert len(found.sections) > 2
+    assert found.sections[0].end_line == last.end_line
+    part = found.part_at(last.line, found.body[last.start : last.end])
+    assert part == len(found.sections) - 1
+    assert found.part_at(last.line, "") == 0
 
 
 def test_neighbours_of_a_section_are_sections(notes):
