@@ -43,7 +43,7 @@ LEVELS: Final[Mapping[str, str]] = {
     "of a clean store is opened",
     "full": "every byte of files, catalog, vectors and full text, compared with each other; reads "
     "the whole store once, embeds nothing",
-    "deep": "everything full reads, and a fresh embedding of every passage: "
+    "deep": "everything full reads, and a fresh embedding of every passage; "
     "slow, and paid for where the model is a service",
 }
 """What each level of verification reads and costs, the least thorough first."""
