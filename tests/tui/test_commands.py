@@ -187,7 +187,9 @@ def test_progress_is_shown_once_and_leaves_the_names(folder, monkeypatch):
             await onlooker.read("[###")
             head = seen(onlooker.app).splitlines()[0]
             assert head.startswith("filestore  example_index"), head
-            await onlooker.press("w", words="Tasks")
+            # Not `press`: it waits until nothing runs.
+            await onlooker.pilot.press("w")
+            await onlooker.read("Tasks")
             await onlooker.until(lambda: "[###" not in seen(onlooker.app).splitlines()[0])
 
     look(folder, act, size=(120, 30))
