@@ -542,7 +542,9 @@ class Frame(KeysInOrder):
         running = self.findings.coverage.is_running
         right = texts.standing(self.findings.clean, found, running=running)
         task = self.task_manager.busy
-        if task is not None and not (isinstance(self.screen, Panel) and self.screen.live):
+        # At the end there is no screen any more.
+        shown = self.screen_stack[-1] if self.screen_stack else None
+        if task is not None and not (isinstance(shown, Panel) and shown.live):
             title = span(f" {task.title}  ", "title")
             right = (span("w", "key"), title, *task.progress(width=10))
         self._head.show([*names, *pages], right)
