@@ -188,7 +188,7 @@ def test_verifying_says_what_was_looked_at_and_what_was_not(root):
         assert "not checked: " in head(inspector)
         assert "contents of files with unchanged stats" in head(inspector)
         await pilot.press("V")
-        await until(pilot, lambda: "embeds every text again" in screen(inspector))
+        await until(pilot, lambda: "a fresh embedding of" in screen(inspector))
         await pilot.press("j", "enter")
         await until(pilot, lambda: "verified in full" in head(inspector))
         assert ("duplicate",) in listed(inspector)
