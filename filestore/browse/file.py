@@ -253,7 +253,7 @@ class About(Struct, frozen=True, kw_only=True):
         return first_line(self.raw.encode("utf-8", "replace"))
 
     def part_at(self, line: int | None, text: str) -> int | None:
-        """The section with this text of those that hold a line of the file, else of all."""
+        """The section at a line of the file; of several, or of none, the one with this text."""
         every = list(enumerate(self.sections))
         # A long line has many.
         held = [(part, one) for part, one in every if line and one.line <= line <= one.end_line]

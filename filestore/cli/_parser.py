@@ -67,7 +67,7 @@ class _Parser(argparse.ArgumentParser):
         except argparse.ArgumentError as error:
             known = [str(one) for one in action.choices or ()]
             if isinstance(action.metavar, str) and "|" in action.metavar:
-                # Not those that hooks alone call.
+                # Not what hooks alone call.
                 known = action.metavar.split("|")
             listed = f"invalid choice: {value!r} (choose from {', '.join(known)})"
             error.message = listed + did_you_mean(str(value), known)

@@ -150,7 +150,8 @@ class Detail(Vertical):
     async def complete(self) -> None:
         """Mount the columns that are not seen at first."""
         unseen = [part for part in self.columns.values() if not part.is_attached]
-        await self.query_one("#browse-parts").mount(*unseen)
+        for parts in self.query("#browse-parts"):
+            await parts.mount(*unseen)
 
     def on_mount(self) -> None:
         """Begin with the text."""

@@ -99,9 +99,11 @@ class BrowsePage(View):
         """Mount search, map, family and neighbours: without them the list is seen sooner."""
         # A key waits here for the parts that are being mounted.
         async with self._completing:
-            if not self.is_complete:
-                await self.query_one("#browse-left").mount(self.search)
-                await self.detail.complete()
+            # One at most: none once the inspector ends.
+            for left in self.query("#browse-left"):
+                if not self.is_complete:
+                    await left.mount(self.search)
+                    await self.detail.complete()
 
     def on_mount(self) -> None:
         """Begin with the list."""
