@@ -150,22 +150,22 @@ def chunk_store(keyboard: Keyboard, root: Path, opened: Path) -> None:
 def in_place(keyboard: Keyboard, notes: Path, other: str) -> None:
     """The jobs in a store of notes where they lie."""
     job, merged = keyboard.job, notes / "keeping" / "reviewing.md"
-    keyboard.until("50 sections")
+    keyboard.until("50 passages")
     keyboard.type("G", "l", "l")
     keyboard.until("┃# A field guide")
     job("follow a link", "1-2 (lynx)", 2, "Enter sne idea", "a ┃# Naming notes")
     job("see the backlinks", "1 (zk)", 1, "f index.md  :24")
     job("go to one of them", "1-2 (zk)", 2, "Enter ┃  writing/naming-notes.md  :24")
     keyboard.press("t", "┃## What is in it")
-    job("see the neighbours", "1", 1, "b > 0.46 keeping")
+    job("see the neighbours", "1", 1, "b > 0.46 Catching")
     job("go to one, and return", "1-2, 1 (yazi)", 3, "Enter │keeping", "C-o │index.md")
     edited(merged, "".join(map(MERGED.format, (1, 2))))
     keyboard.until("Verify(1)")
     keyboard.type("2", "j")
     keyboard.until("theirs 1")
     job(
-        "a merge conflict of two hunks", "2-3 a hunk (lazygit)", 6,
-        "t conflict 1 of 2", "1 conflict 2 of 2", "2 -ours 2", "A y confirms", "y applied",
+        "a merge conflict of two hunks", "2-3 a hunk (lazygit)", 4,
+        "t conflict 1 of 2", "1 conflict 2 of 2", "2 y confirms", "y applied",
         done=lambda: merged.read_text(encoding="utf-8").endswith("ours 1\ntheirs 2\n"),
     )  # fmt: skip
     steps = (f"C-s open {other}", f"Enter filestore  {other}")
