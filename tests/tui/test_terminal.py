@@ -581,7 +581,7 @@ def test_store_that_was_mended_meanwhile_is_opened(work: Work) -> None:
     whole = settings.read_bytes()
     _break_settings(work)
     with work.inspector() as terminal:
-        terminal.until("fix ", "r  try again")
+        terminal.until("fix ", "r  try again", "enter chooses")
         settings.write_bytes(whole)
         terminal.press("r", "rivers.md", "clean", gone="try again")
         terminal.type("q")
