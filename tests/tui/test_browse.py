@@ -21,6 +21,7 @@ from tui.app.frame import Frame, Options
 from tui.formatting.findings import Coverage
 from tui.state.rows import Document
 from tui.views.browse import BrowseView
+from tui.views.browse_rows import located
 from tui.views.context import Target
 from tui.workers.session_file import Saved
 from tui.workers.task_manager import TaskManager
@@ -909,12 +910,35 @@ def test_a_store_without_an_index_says_how_it_gets_one(root, spoil, said):
         await shows(pilot, "from its files")
         assert "Nothing in this store" not in seen(page)
         page.view.open_path(chunk(root, "Milk and bread"))
-        await shows(pilot, "sync")
+        await shows(pilot, "try: filestore")
         with InspectedStore(root, configuration=root) as store:
             store.sync()
         page.view.store_changed()
         await shows(pilot, "3 documents", "Milk and bread", "guide.md")
         assert "from its files" not in seen(page)
+
+    browse(root, act)
+
+
+def test_a_file_opened_while_the_index_is_made_stays_open(root, monkeypatch):
+    """The catalog has its place before the list has its row: the cursor goes there all the same."""
+    is_synced = threading.Event()
+
+    def late(*asked):
+        is_synced.wait(PATIENCE_S)
+        return located(*asked)
+
+    monkeypatch.setattr("tui.views.browse_tree.located", late)
+    os.remove(os.path.join(root, ".sidecar", "catalog.sqlite"))
+
+    async def act(page, pilot):
+        await shows(pilot, "from its files")
+        page.view.open_path(chunk(root, "Milk and bread"))
+        with InspectedStore(root, configuration=root) as store:
+            store.sync()
+        is_synced.set()
+        page.view.store_changed()
+        await shows(pilot, "3 documents", "Milk and bread", ">     chunk1")
 
     browse(root, act)
 

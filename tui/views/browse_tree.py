@@ -77,10 +77,14 @@ class BrowseTree(ResourceRows):
         if self.filter:
             self.put_filter(self.filter)
             self.filter_typed(self.filter)
-        if self._wanted[0]:
-            self.open_path(*self._wanted)
+        self._open_wanted()
         self.rows.changed()
         self._count()
+
+    def _open_wanted(self) -> None:
+        """Go to a file that was opened before its row was there."""
+        if self._wanted[0]:
+            self.open_path(*self._wanted)
 
     # Opening and closing
 
@@ -297,6 +301,7 @@ class BrowseTree(ResourceRows):
         if key is not None and isinstance(key[-1], int) and not self.has_sections and found.place:
             self.rows.move_to(self._way_to(*found.place))
         self._sort_again()
+        self._open_wanted()
         self._count()
 
     # What is kept
