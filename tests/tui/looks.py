@@ -128,12 +128,27 @@ def surroundings(folder: Path) -> Iterator[None]:
     time.tzset()
 
 
+def heard(app: Inspector) -> list[str]:
+    """What the inspector says from now on: on a slow machine a message is gone before one looks."""
+    said: list[str] = []
+    notify = app.notify
+
+    def recorded(message: str, **named: Any) -> None:
+        said.append(message)
+        notify(message, **named)
+
+    app.notify = recorded  # type: ignore[method-assign]
+    return said
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Onlooker:
     """Somebody at the keyboard who waits until the screen is at rest."""
 
     app: Inspector
     pilot: Any
+    said: list[str]
+    """What was said since the last key; see `heard`."""
 
     async def until(self, holds: Callable[[], bool]) -> None:
         """Wait until something holds."""
@@ -148,10 +163,11 @@ class Onlooker:
 
     async def told(self, words: str) -> None:
         """Wait until words are in a notification, of which none is drawn."""
-        await self.until(lambda: any(words in one.message for one in self.app._notifications))
+        await self.until(lambda: any(words in one for one in self.said))
 
     async def press(self, *keys: str, words: str = "") -> None:
         """Press keys and wait until they had their effect."""
+        self.said.clear()
         await self.pilot.press(*keys)
         if words:
             await self.read(words)
@@ -210,7 +226,7 @@ def look(
         )
         app = Inspector(chosen)
         async with app.run_test(size=size) as pilot:
-            onlooker = Onlooker(app=app, pilot=pilot)
+            onlooker = Onlooker(app=app, pilot=pilot, said=heard(app))
             if (folder / "example_index").exists():
                 # The second look comes once the tree is watched; then nothing comes by itself.
                 await onlooker.until(lambda: _looks(app) >= 2)

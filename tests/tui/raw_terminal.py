@@ -20,7 +20,7 @@ CHECKOUT: Final = Path(__file__).resolve().parents[2]
 COLUMNS, ROWS = 150, 45
 QUIET_S: Final = 0.08
 SETTLED_S: Final = 0.3
-ESCAPE_S: Final = 0.15
+ESCAPE_S: Final = 0.5
 LONGEST_S: Final = 120.0
 KNOWN: Final = re.compile(
     rb"\x1b\[\?(?:7|25|1000|1003|1004|1006|1015|1016|1049|2004|2026|2048)[hl]"  # what a mode is

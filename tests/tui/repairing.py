@@ -12,6 +12,8 @@ from filestore.browse import InspectedStore
 from tui.app.frame import Options
 from tui.app.inspector import Inspector
 
+from .looks import heard
+
 WAIT_S = 30.0
 PARTS = ("Lakes", "Rivers", "Hills", "Woods")
 
@@ -117,6 +119,7 @@ class Session:
     def __init__(self, app: Inspector, pilot: Any) -> None:
         self.app = app
         self.pilot = pilot
+        self.said = heard(app)
 
     @property
     def view(self) -> Any:
@@ -141,6 +144,7 @@ class Session:
 
     async def press(self, *keys: str) -> None:
         """Press keys and wait for what comes of them."""
+        self.said.clear()
         for key in keys:
             # What is to be seen first takes no key before.
             await self.until(lambda: self.app.is_seen)
@@ -153,7 +157,7 @@ class Session:
 
     async def told(self, words: str) -> None:
         """Wait until words were said for a moment."""
-        await self.until(lambda: any(words in said.message for said in self.app._notifications))
+        await self.until(lambda: any(words in one for one in self.said))
 
     def seen(self) -> str:
         """The words on the screen."""

@@ -42,7 +42,7 @@ def test_reads_searches_edits_and_syncs(work: Work) -> None:
     with work.inspector(environment=editors) as terminal:
         terminal.until("rivers.md", "clean")
         terminal.press("l", "chunk1.md")
-        terminal.press("j", "hills of the order 1,")
+        terminal.press("j", "hills.md/chunk1.md", "hills of the order 1,")
         terminal.press("s", "a phrase")
         terminal.write("rivers order 4")
         terminal.press("Enter", "notes/rivers.md:15", "rivers of the order 4,")
@@ -97,7 +97,7 @@ def test_editor_that_fails_is_told(work: Work) -> None:
     with work.inspector(environment={"EDITOR": work.editor("editor")}) as terminal:
         terminal.until("rivers.md", "clean")
         terminal.press("l", "chunk1.md")
-        terminal.press("j", "hills of the order 1,")
+        terminal.press("j", "hills.md/chunk1.md", "hills of the order 1,")
         terminal.press("e", "EDITING BY editor")
         terminal.write("fail")
         terminal.press("Enter", "ended with 1")
@@ -616,7 +616,7 @@ def _visit(terminal: Terminal) -> None:
     """Go through every page and every panel; search, verify, mark and plan."""
     terminal.until("rivers.md", "1 error")
     terminal.press("l", "chunk2.md")
-    terminal.press("j", "hills of the order 1,")
+    terminal.press("j", "hills.md/chunk1.md", "hills of the order 1,")
     for key, words in (
         ("o", "[Raw]"),
         ("f", "[Facts]"),
@@ -679,7 +679,7 @@ def test_read_only_refuses_with_the_reason(work: Work) -> None:
     with work.inspector("--read-only", environment={"EDITOR": work.editor("editor")}) as terminal:
         terminal.until("rivers.md", "1 error")
         terminal.press("l", "chunk2.md")
-        terminal.press("j", "hills of the order 1,")
+        terminal.press("j", "hills.md/chunk1.md", "hills of the order 1,")
         terminal.press("i", "started with --read-only")
         terminal.type("e", "u")
         # An editor would have the screen, and no line to type in would come.

@@ -126,7 +126,8 @@ async def look_for(browser: chromium.Browser, query: str) -> None:
 
 
 async def text_of(browser: chromium.Browser, selector: str = "main") -> str:
-    """What is to be read there."""
+    """What is to be read there, once it is drawn: before that, parts have no text."""
+    await browser.evaluate("new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
     return str(await browser.evaluate(f"document.querySelector({selector!r}).innerText"))
 
 
