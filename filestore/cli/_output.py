@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import orjson
 
 from filestore.cli import EXIT_INTERRUPTED, _terminal
-from filestore.core.caller import other_caller
+from filestore.core.caller import absolute, other_caller
 from filestore.core.codes import CODES, SEVERITY_WORDS
 from filestore.core.errors import FilestoreError, RefusedError
 from filestore.core.findings import NOTHING, Finding, is_clean
@@ -545,6 +545,21 @@ def timed(phase: str) -> Iterator[str]:
 def say_error(head: str, error: FilestoreError) -> None:
     """Write to stderr what went wrong, and what to do."""
     say(f"{head}: {error.message}")
+    _say_remedy(error)
+
+
+def say_failed(path: str, error: FilestoreError) -> None:
+    """Write to stderr that a document failed and why, with its path once, as a person wrote it."""
+    message = error.message
+    for name in (path, absolute(path), os.path.basename(path)):
+        named = re.escape(name)
+        repeats = (
+            rf"^{named}(?:: | (?=is |belongs ))",
+            rf"(?<=^cannot read) {named}(?=: )",
+            rf": {named}(?=;|$)",
+        )
+        message = re.sub("|".join(repeats), "", message)
+    say(f"failed {shown_path(path)}: {message}")
     _say_remedy(error)
 
 

@@ -107,10 +107,10 @@ def _tell_added(report: "AddReport") -> None:
     for path, found in report.folders:
         _say_passed_over(path, found.skipped, found.ignored, found.other)
     for path, error in report.unusable:
-        _output.say_error(f"failed {shown_path(path)}", error)
+        _output.say_failed(path, error)
     for outcome in report.outcomes:
         if outcome.error is not None:
-            _output.say_error(f"failed {shown_path(outcome.source)}", outcome.error)
+            _output.say_failed(outcome.typed or outcome.source, outcome.error)
             _say_passed_over(outcome.source, outcome.skipped, outcome.ignored, outcome.other)
     _output.line(_output.embedded(report.embedded, report.reused))
 
@@ -137,7 +137,7 @@ def _show_cuts(options: Add) -> int:
             _say_passed_over(path, found.skipped, found.ignored, found.other)
         for failed in planned.report.failed:
             if failed.error is not None:
-                _output.say_error(f"failed {shown_path(failed.source)}", failed.error)
+                _output.say_failed(failed.typed or failed.source, failed.error)
     codes = [one.error.exit_code for one in planned.report.failed if one.error is not None]
     return EXIT_PARTIAL if codes and planned.documents else max(codes, default=0)
 
@@ -212,7 +212,7 @@ def _outcome(outcome: "Outcome") -> None:
     if outcome.deleted:
         _output.note(_DELETED_HINT)
     for document, error in _output.first(outcome.failures, _SHOWN, _output.say):
-        _output.say_error(f"failed {shown_path(document)}", error)
+        _output.say_failed(outcome.as_typed(document), error)
     _say_passed_over(outcome.resource, outcome.skipped, outcome.ignored, outcome.other)
 
 
@@ -339,7 +339,7 @@ def _tell_update(report: "UpdateReport", *, as_json: bool) -> int:
                 _merged(outcome)
         _remarks(report)
         for source, error in failed:
-            _output.say_error(f"failed {shown_path(source)}", error)
+            _output.say_failed(source, error)
         if report.synced.applied:
             _output.line(_output.done(report.synced.applied))
         _output.line(_output.embedded(report.embedded, report.reused))

@@ -129,13 +129,19 @@ class AddReport(JsonObject, Struct, kw_only=True, rename={"problem": "not_embedd
     def failed(self) -> list[Outcome]:
         """Sources and documents that could not be added."""
         found = [
-            Outcome(source=path, resource="", status="failed", error=error)
+            Outcome(source=path, typed=path, resource="", status="failed", error=error)
             for path, error in self.unusable
         ]
         for outcome in self.outcomes:
             found += [outcome] if outcome.status == "failed" else []
             found += [
-                Outcome(source=path, resource=outcome.resource, status="failed", error=error)
+                Outcome(
+                    source=path,
+                    typed=outcome.as_typed(path),
+                    resource=outcome.resource,
+                    status="failed",
+                    error=error,
+                )
                 for path, error in outcome.failures
             ]
         return found

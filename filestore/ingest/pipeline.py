@@ -126,7 +126,9 @@ class Ingest:
 
         A source that cannot be used is an outcome with its error, not an exception.
         """
-        outcome = Outcome(source=source.path, resource=source.resource, status="failed")
+        outcome = Outcome(
+            source=source.path, typed=source.typed, resource=source.resource, status="failed"
+        )
         begun = Begun(source=source, outcome=outcome)
         with _failure_kept(begun):
             named = self._naming.name(source)
@@ -437,8 +439,7 @@ class Ingest:
         if any(file.chunk.origin in origins for file in ours.values()):
             return planned(existing, self._taken(prefix)), held
         raise RefusedError(
-            f"the name {named.resource!r} is in use: {CHUNKS.store_path(prefix)} has chunks"
-            " of other text",
+            f"its name is in use; {CHUNKS.store_path(prefix)} has chunks of other text",
             remedy=f"'filestore rm {named.resource}' removes them; or name another with --into",
         )
 

@@ -19,6 +19,7 @@ from filestore.config.layout import RECORD_NAME, Places, folded_path
 from filestore.core.caller import absolute
 from filestore.core.errors import FilestoreError, RefusedError
 from filestore.core.paths import CHUNKS, TOP, ChunkPath, inside, is_below
+from filestore.core.safe_text import shell_word
 from filestore.extract.folder import documents as list_documents
 from filestore.extract.folder import is_store
 from filestore.git.repository import work_tree
@@ -85,9 +86,9 @@ class Naming:
         old_record = self._places_of(resource, was)[1]
         before = self._read_record(old_record)
         if before is not None and before.source != was:
-            raise _in_use(
-                source.resource, f"{before.source}, as {CHUNKS.store_path(record_path)} says"
-            )
+            record = CHUNKS.store_path(record_path)
+            owner = f"{before.source}, as {record} says"
+            raise self._taken(source, f"its name is in use; {source.resource!r} is that of {owner}")
         if before is not None and before.resource is not None and not source.named:
             # A file that was renamed since it was added still belongs to its resource.
             resource = before.resource
@@ -97,12 +98,11 @@ class Naming:
             # Refuse a name that some file systems could not tell from one that is there.
             other = self._names_in_use().get(folded_path(resource))
             if other is not None and (other != resource or self._layout.shares_folder):
-                kind = (
-                    "is in use" if other == resource else "differs only by case or composition from"
-                )
-                raise RefusedError(
-                    f"the name {resource!r} {kind} {CHUNKS.store_path(ChunkPath(other))}"
-                    ": choose another name with --into",
+                raise self._taken(
+                    replace(source, resource=resource),
+                    "its name is in use; another document has it"
+                    if other == resource
+                    else f"its name differs only by case or composition from {other!r}",
                 )
         original = self._original(source, reference, is_there=before is not None)
         return Named(
@@ -146,6 +146,15 @@ class Naming:
                 note = f"named by its folder: {source.resource} is the name of {other}"
                 return replace(source, resource=name, note=note)
         return source
+
+    def _taken(self, source: SourcePath, message: str) -> RefusedError:
+        """The error for a source whose name another one has."""
+        name = source.resource
+        free = self._by_folder(source, "", {folded_path(name): ""}).resource
+        remedy = f"'filestore rm {name}' removes that one; or choose another name with --into"
+        if source.typed and free != name:
+            remedy = f"filestore add {shell_word(source.typed)} --into {shell_word(free)}"
+        return RefusedError(message, remedy=remedy)
 
     def _has_already(self, source: SourcePath) -> str | None:
         """The resource that was made from a source, which keeps its name; None for a new one."""
@@ -267,7 +276,7 @@ class Naming:
         path = os.path.realpath(source.path)
         known = self._originals.get(reference, path)
         if is_there and known != path:
-            raise _in_use(source.resource, known)
+            raise self._taken(source, f"its name is in use; {source.resource!r} is that of {known}")
         return path
 
     def _owner(self, reference: str) -> str | None:
@@ -322,13 +331,6 @@ def _part_of(path: str, resource: str) -> RefusedError:
     return RefusedError(
         f"{path} belongs to the document {resource!r}",
         remedy=f"'filestore update {resource}' brings it up to date",
-    )
-
-
-def _in_use(name: str, source: str) -> RefusedError:
-    return RefusedError(
-        f"the name {name!r} is in use for {source}",
-        remedy=f"'filestore rm {name}' removes that one; or choose another name with --into",
     )
 
 

@@ -56,6 +56,8 @@ class SourcePath(Struct, frozen=True, kw_only=True):
     """Whether it was found in a folder, not named: the store itself is then passed over."""
     found_in: str | None = None
     """The folder, absolute, that was named in its stead: its ignore rules hold for it too."""
+    typed: str = ""
+    """As the user wrote it, or with its folder's path in front; "" where a record names it."""
     recorded: str | None = None
     """Its reference where a record names it; None for a source that a person names."""
     is_copied: bool = True
@@ -158,7 +160,7 @@ def sources_of(path: str, *, into: str | None, each: bool, patterns: Sequence[st
         raise SourceError(f"no such file or folder: {path}; check the path")
     if not each:
         name = into if into is not None else os.path.basename(place)
-        source = SourcePath(path=place, resource=name, named=into is not None)
+        source = SourcePath(path=place, resource=name, named=into is not None, typed=path)
         return Sources(paths=(source,))
     if not os.path.isdir(place):
         raise SourceError(f"{path} is not a folder: leave --each out for a file")
@@ -167,7 +169,13 @@ def sources_of(path: str, *, into: str | None, each: bool, patterns: Sequence[st
     except OSError as error:
         raise unreadable(path, error) from error
     found = (
-        SourcePath(path=os.path.join(place, name), resource=name, implied=True, found_in=place)
+        SourcePath(
+            path=os.path.join(place, name),
+            resource=name,
+            implied=True,
+            found_in=place,
+            typed=os.path.join(path, name),
+        )
         for name in listing.paths
     )
     return Sources(
@@ -289,6 +297,8 @@ class Outcome(JsonObject, Struct, kw_only=True):
 
     source: str
     """As recorded: relative to the store root; as given where it never got that far."""
+    typed: str = ""
+    """As the user wrote it; "" where a record names it."""
     resource: str
     status: str
     """``added``, ``updated``, ``unchanged``, ``failed``, or ``removed``: nothing of it is left."""
@@ -321,6 +331,11 @@ class Outcome(JsonObject, Struct, kw_only=True):
     """Documents of a folder that were left out, with the reason."""
     remarks: list[Remark] = field(default_factory=list)
     """What you should know of how documents were read."""
+
+    def as_typed(self, document: str) -> str:
+        """One of its documents, by its reference, below the path that the user wrote."""
+        below = document.removeprefix(self.source)
+        return self.typed + below if self.typed and below != document else document
 
     @property
     def json_resource(self) -> str | None:

@@ -529,6 +529,28 @@ def test_a_new_text_behind_a_hand_edit_is_not_lost(either: Any) -> None:
     either.assert_settled()
 
 
+@pytest.mark.parametrize("words", [(), ("--each",), ("--plan",)])
+def test_what_fails_is_called_as_it_was_typed(either: Any, tmp_path: Path, words: Any) -> None:
+    """Once, also where its copy would have another name; JSON has that of the record."""
+    (tmp_path / "far" / "in").mkdir(parents=True)
+    for name in ("far/image.bin", "far/in/empty.md", "far/in/good.md"):
+        (tmp_path / name).write_bytes(b"\0\1" if name.endswith("bin") else b"")
+    (tmp_path / "far/in/good.md").write_text("Words.\n")
+    far = os.path.relpath(tmp_path / "far", either.folder)
+    reason = "no extractor reads this kind of file"
+    if not words or words == ("--plan",):
+        done = either("add", f"{far}/image.bin", *words, code=3)
+        assert done.stderr.splitlines()[0] == f"failed {far}/image.bin: {reason}"
+    done = either("add", f"{far}/in", f"{far}/none.md", *words, code=5)
+    failed = [line for line in done.stderr.splitlines() if line.startswith("failed ")]
+    assert f"failed {far}/none.md: no such file or folder; check the path" in failed
+    if words != ("--plan",):
+        assert any(line.startswith(f"failed {far}/in/empty.md: ") for line in failed)
+        assert all(line.count("empty.md") < 2 for line in failed)
+        report = either.json("add", f"{far}/in", *words, code=5)
+        assert [one["source"].rpartition("/")[2] for one in report["failed"]] == ["empty.md"]
+
+
 def test_a_partial_success_has_its_own_sentence_and_code(either: Any) -> None:
     """Some added and some failed is 5 with counts and grouped reasons; nothing added stays 3."""
     for number in range(3):

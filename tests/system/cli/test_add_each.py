@@ -107,7 +107,7 @@ def test_a_pointer_of_git_lfs_is_no_document(either: Any, name: str) -> None:
     """Whatever it is a pointer to, and what to run is said."""
     either.write(name, POINTER)
     done = either("add", name, code=3)
-    assert f"{name} is a pointer of git-lfs" in done.stderr
+    assert f"failed {name}: is a pointer of git-lfs" in done.stderr
     assert "try: git lfs pull" in done.stderr
     either.write(name, "".join(f"{POINTER}\nand words about it\n" * 20))
     assert "git-lfs" not in either("add", name, code=None).stderr
@@ -119,7 +119,7 @@ def test_many_failures_are_cut_short_in_words(workspace: Any) -> None:
     for number in range(14):
         workspace.write(f"shelf/{number:02}.md", b"")
     done = workspace("add", "shelf", code=5)
-    assert done.stderr.count("failed ..") == 10
+    assert done.stderr.count("failed shelf/") == 10
     assert "… and 4 more" in done.stderr
     assert done.stderr.endswith("added 1, failed 14:\n    14 × empty: expected text\n")
     assert len(workspace.json("add", "shelf", code=5)["failed"]) == 14

@@ -93,9 +93,13 @@ def test_a_name_in_use_is_refused(either: Any) -> None:
     """Where another command gave it, and where a person chooses it."""
     first, second, third = written(either.folder)
     either("add", first)
-    assert "the name 'invoice.md' is in use" in either("add", second, code=4).stderr
+    refused = either("add", second, code=4).stderr
+    assert refused.startswith(f"failed {second}: its name is in use; ")
+    assert f"try: filestore add {second} --into 2025-invoice.md" in refused
     assert "in use" in either("add", second, "--into", "invoice.md", code=4).stderr
     assert resources(either) == ["invoice.md"]
     # The first of two new ones asks for the name as ever.
     done = either.json("add", second, third, code=5)
     assert [one["resource"] for one in done["added"]] == ["2025-invoice.md"]
+    # The remedy names one that is free.
+    assert f"add {second} --into work-2025-invoice.md" in either("add", second, code=4).stderr
