@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Self
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from filestore.catalog import (
@@ -72,6 +72,15 @@ class CommitReport(Struct, frozen=True, kw_only=True):
     """Why texts were left without embedding, where they were to be embedded."""
     unsent: FilestoreError | None = None
     """Why a backend did not get what it lacks, which then waits for the next writer."""
+
+
+class Waiting(Struct, kw_only=True):
+    """The texts that turns of embedding have before them."""
+
+    ids: list[int] = field(default_factory=list)
+    """Their vector ids, last first."""
+    seen: SeenTexts = field(default_factory=dict)
+    """What was read of their files; see `texts_of_vectors`."""
 
 
 class Commit:
@@ -414,23 +423,23 @@ class Commit:
         wanted = {key for _, key in self.catalog.vector_keys(embedded=False)}
         return {key: text for key, text in texts.items() if key in wanted}
 
-    def embed_waiting(
-        self, ordered: list[int], until_s: float, seen: SeenTexts | None = None
-    ) -> None:
+    def embed_waiting(self, waiting: Waiting, until_s: float) -> None:
         """Embed texts that wait for their vector, until a moment of the monotonic clock.
 
         The first passage of each document comes first, so that early answers are broad.
 
         Args:
-            ordered: Vector ids, last first, that an earlier commit left; what is done goes.
-                An empty one is filled with all that wait: they are sorted once for many commits.
+            waiting: What an earlier commit left; what is done goes. Without ids it is filled with
+                all that wait: they are sorted once for many commits.
             until_s: That moment.
-            seen: What an earlier commit read; see `texts_of_vectors`.
         """
+        ordered = waiting.ids
         if not ordered:
             ordered += reversed(queries.waiting_vectors(self.catalog))
         while ordered:
-            for some, texts in texts_of_vectors(self.catalog, ordered[-_AT_ONCE:][::-1], seen):
+            for some, texts in texts_of_vectors(
+                self.catalog, ordered[-_AT_ONCE:][::-1], waiting.seen
+            ):
                 keys = self.catalog.keys_of_vectors(some)
                 taken = {keys[one]: text for one, text in zip(some, texts, strict=True)}
                 if not self._embedding_feed.embed(taken, until_s=until_s):
@@ -439,7 +448,7 @@ class Commit:
             del ordered[-_AT_ONCE:]
             if time.monotonic() >= until_s:
                 return
-        self.embed_others(until_s=until_s, seen=seen)
+        self.embed_others(until_s=until_s, seen=waiting.seen)
 
     def embed_others(
         self,

@@ -31,8 +31,7 @@ from filestore.core.paths import StorePath
 from filestore.core.progress import OnProgress, Progress, ignore
 from filestore.fs.disk import FileSystemClock
 from filestore.fs.lock import DEFAULT_WAIT_S, LockedError
-from filestore.sidecar.commit import Commit
-from filestore.sidecar.file_rows import SeenTexts
+from filestore.sidecar.commit import Commit, Waiting
 from filestore.sidecar.losses import gone_findings
 from filestore.sidecar.models import lost_vectors
 from filestore.sidecar.recover import condemned, part_finding
@@ -411,12 +410,11 @@ def embed_waiting(
     ends_s = math.inf if parts.embed_for_s is None else time.monotonic() + parts.embed_for_s
     done = Embedded(waiting=_waiting(parts))
     total = done.waiting
-    ordered: list[int] = []
-    seen: SeenTexts = {}
+    waiting = Waiting()
     try:
         while done.waiting and done.problem is None:
-            is_whole = not ordered
-            turn = _turn(parts, ordered, ends_s, wait_s, total, seen=seen)
+            is_whole = not waiting.ids
+            turn = _turn(parts, waiting, ends_s, wait_s, total)
             done = replace(turn, texts=done.texts + turn.texts)
             total = max(total, done.texts + done.waiting)
             on_progress(Progress(stage="embedding", done=total - done.waiting, total=total))
@@ -449,18 +447,17 @@ def embed_some(parts: Parts, vectors: list[int], *, until_s: float, wait_s: floa
         WriteFailedError: The disk refused.
     """
     if _waiting(parts):
-        _turn(parts, vectors, until_s, wait_s, len(vectors), is_quick=True)
+        _turn(parts, Waiting(ids=vectors), until_s, wait_s, len(vectors), is_quick=True)
 
 
 def _turn(
     parts: Parts,
-    ordered: list[int],
+    waiting: Waiting,
     ends_s: float,
     wait_s: float,
     total: int,
     *,
     is_quick: bool = False,
-    seen: SeenTexts | None = None,
 ) -> Embedded:
     parts.close()
     with (
@@ -470,7 +467,7 @@ def _turn(
         if is_quick:
             commit.be_quick()
         try:
-            commit.embed_waiting(ordered, min(ends_s, time.monotonic() + TURN_S), seen)
+            commit.embed_waiting(waiting, min(ends_s, time.monotonic() + TURN_S))
         except KeyboardInterrupt:
             commit.finish()
             raise

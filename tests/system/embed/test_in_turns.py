@@ -364,14 +364,15 @@ def test_a_hook_embeds_for_a_moment(waiting: Any) -> None:
     assert "sync' embeds the rest" in done.stderr
 
 
+@pytest.mark.parametrize("is_search", [False, True], ids=["sync", "search"])
 def test_a_file_of_many_passages_is_read_once_to_embed_them(
-    workspace: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_search: bool
 ) -> None:
     """However many batches they take: else a document of 5 MB takes minutes."""
     root = tmp_path / "notes"
     workspace("init", "--in-place", root, "--embedder", "builtin")
     (root / "long.md").write_text("\n".join(text_of(0, part) for part in range(1_000)))
-    for number in range(1, 101):
+    for number in range(1, 41):
         (root / f"note{number}.md").write_text(text_of(number, 0))
     read: Counter[int] = Counter()
     content = Catalog.content
@@ -390,5 +391,9 @@ def test_a_file_of_many_passages_is_read_once_to_embed_them(
         assert turns["embedding"] < 200
 
     with Store.open(root) as store:
-        assert store.sync(on_progress=count).embedded >= 1_000
+        if is_search:
+            monkeypatch.setattr(apply, "TURN_S", 60.0)
+            assert store.search("long")
+        else:
+            assert store.sync(on_progress=count).embedded >= 1_000
     assert max(read.values()) <= 2
