@@ -461,14 +461,16 @@ def page_of_keys() -> str:
         "# Keys of the inspector",
         "",
         "Written from the table of actions, `tui/actions.py`, by `python tests/reference.py`.",
-        "Every action names the command line that does the same, or why there is none.",
+        "Every action names the command line that does the same, or why there is none;",
+        "one with – alone changes the screen only.",
     ]
     for place, title in _PLACES:
         parts += ["", f"## {title}", "", "| Keys | Does | On the command line |", "|---|---|---|"]
         for action in actions.of_place(place):
             keys = " ".join(_as_code(actions.key_label(key)) for key in action.keys)
             line = actions.command_line(action, _SOMEWHERE)
-            same = _as_code(line) if line else f"– {action.no_command}"
+            reason = "" if action.no_command == actions.ON_SCREEN else f" {action.no_command}"
+            same = _as_code(line) if line else f"–{reason}"
             parts.append(f"| {keys} | {action.help} | {same} |")
     return "\n".join([*parts, ""])
 

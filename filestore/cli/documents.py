@@ -509,7 +509,7 @@ def _plan_words(plan: "EnrichPlan", line: Any) -> None:
         line(f"{plan.from_cache:,} of them from cache")
     line(_price(plan))
     if plan.threshold is not None:
-        _output.wrapped("", [str(plan.threshold)])
+        _output.tell(str(plan.threshold))
     _kept(plan.kept, line)
     for note in plan.notes:
         line(_output.one_line(note))
@@ -528,7 +528,7 @@ def _price(plan: "EnrichPlan") -> str:
 
 def _words(report: "EnrichReport") -> None:
     if report.threshold is not None:
-        _output.wrapped("", [str(report.threshold)])
+        _output.tell(str(report.threshold))
     _output.line(
         f"{report.lines} in {_output.count(report.questions, 'file')},"
         f" {_output.count(report.summaries, 'summary', 'summaries')} written"

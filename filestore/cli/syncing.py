@@ -484,7 +484,7 @@ def _turned(done: "UndoResult | None", word: str, options: CommonOptions) -> int
         if done.differing:
             number = _output.count(len(done.differing), "file")
             status = _output.command("status")
-            _output.line(f"{number} as before the repair, findings included: see '{status}'")
+            _output.line(f"{number} again as before the repair: '{status}' says what to do")
         if word == "undone":
             _output.line(f"to redo it: {_output.command('redo')}")
     return _output.left_without(done.problem) if done else 1

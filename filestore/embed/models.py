@@ -249,9 +249,13 @@ def installed_model(choice: Choice, *, feature: str, otherwise: str) -> str:
         else:
             then = f", then {error.remedy}"
     verb = "is" if len(packages) == 1 else "are"
+    remedy = f"'{command}'{then}; or {otherwise}"
+    if is_bundled(name):
+        own = f"'filestore embedder set {BUNDLED}' takes that of the installation"
+        remedy = f"{own}; or `{command}`{then}"
     raise ModelMissing(
         f"the model {shown!r} needs {' and '.join(packages)}, which {verb} not installed",
-        remedy=f"'{command}'{then}; or {otherwise}",
+        remedy=remedy,
     )
 
 

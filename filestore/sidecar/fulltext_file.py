@@ -115,7 +115,7 @@ def findings(places: Places, catalog: Catalog, *, hashes: bool) -> list[Finding]
         elif problems := check_files(places.fulltext, stamp, hashes=hashes):
             code, detail = "fulltext-damaged", listed(problems, separator="; ")
         elif not _is_ours(places, stamp) and user_config.can_seal(places.configuration):
-            code, detail = "fulltext-foreign", "its stamp does not carry this user's keyed hash"
+            code, detail = "fulltext-foreign", "nothing in its stamp shows that you made it"
         elif not _is_current(places, stamp, catalog):
             now = catalog.generation
             code = "fulltext-behind"

@@ -86,7 +86,7 @@ class OwnFile(VectorHome):
                 there = f"found none ({error.strerror})"
             detail = f"{there}, {expected}"
         elif not _is_ours(places, catalog, named) and user_config.can_seal(places.configuration):
-            code, detail = "index-foreign", "it does not carry this user's keyed hash"
+            code, detail = "index-foreign", "nothing in it shows that you made it"
         else:
             whose, wanted = catalog.meta(_FINGERPRINT), catalog.meta("fingerprint")
             detail = self.lag(catalog)

@@ -108,8 +108,8 @@ def undo_lines(result: "UndoResult | None", *, side: Side) -> list[Line]:
     found += _embedded(result.embedded, result.reused, result.problem)
     found += [line(""), line(makes, "note")]
     if result.differing:
-        message = f"{count(len(result.differing), 'file')} as before the repair, findings included"
-        found.append(line(f"{message}: see Verify", "note"))
+        message = f"{count(len(result.differing), 'file')} again as before the repair"
+        found.append(line(f"{message}: Verify shows what to do", "note"))
     return found
 
 

@@ -111,7 +111,9 @@ def test_a_plan_changes_nothing_and_says_what_it_takes(workspace: Any) -> None:
     assert (plan["cost"], plan["tokens"], plan["planned"]) == (0.0, 0, report["made"])
     words = workspace("enrich", "--plan").stdout
     assert "costs nothing" in words
-    assert re.search(r"threshold 0\.\d\d, chosen from", words)
+    assert "threshold" not in words
+    told = workspace("enrich", "--plan", "-v").stderr
+    assert re.search(r"threshold 0\.\d\d, chosen from", told)
 
 
 def test_offline_lines_are_keys_and_called_so(either: Any) -> None:

@@ -624,7 +624,7 @@ SIDECAR: Final[dict[str, Case]] = {
     "index-missing": Case(produce=no_index, says=("expected",)),
     "index-damaged": Case(produce=short_index, says=("expected", "found")),
     "index-behind": Case(produce=index_behind, says=("201",)),
-    "index-foreign": Case(produce=index_of_another_user),
+    "index-foreign": Case(produce=index_of_another_user, says=("shows that you made it",)),
     "index-away": Case(produce=unreadable_backend, level="full", says=("elsewhere.jsonl",)),
     "index-lost": Case(
         produce=backend_that_lost,
@@ -664,7 +664,7 @@ SIDECAR: Final[dict[str, Case]] = {
     ),
     "fulltext-missing": Case(produce=no_fulltext, says=("no usable stamp",)),
     "fulltext-damaged": Case(produce=short_fulltext, says=("bytes where", "were written")),
-    "fulltext-foreign": Case(produce=fulltext_of_another_user, says=("keyed hash",)),
+    "fulltext-foreign": Case(produce=fulltext_of_another_user, says=("shows that you made it",)),
     "fulltext-behind": Case(produce=fulltext_behind, says=("generation 1", "at 2")),
     "fulltext-mismatch": Case(
         produce=fulltext_of_other_words,
