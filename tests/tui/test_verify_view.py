@@ -399,6 +399,23 @@ def test_a_narrow_screen_shows_one_part_at_a_time(root):
     inspect(root, act, size=(60, 24))
 
 
+def test_the_key_that_closes_a_group_goes_up_to_it_first(root):
+    """On a finding `h` goes to its code, and closes that when it is pressed again."""
+    edited, _ = damage(root)
+
+    async def act(inspector, pilot):
+        rows = page(inspector).list
+        finding = await go_to(inspector, pilot, "modified", edited)
+        await pilot.press("h")
+        await until(pilot, lambda: rows.cursor_key == ("modified",))
+        assert finding in listed(inspector)
+        await pilot.press("left")
+        await until(pilot, lambda: finding not in listed(inspector))
+        assert rows.cursor_key == ("modified",)
+
+    inspect(root, act)
+
+
 def test_the_page_that_was_left_is_seen_first(root):
     """Unless another one is asked for, or a file."""
 

@@ -245,31 +245,18 @@ class FindingRows(TreeRows):
         """Where a finding or a code is; None where it is not shown."""
         if not isinstance(key, tuple) or not key or key[0] not in _RANK:
             return None
-        if len(key) == 1:
-            return super().index_of(key) if self._is_grouped else None
+        if len(key) < 4:
+            # Also a finding's without the last of it: what it is below.
+            return super().index_of(key[:1]) if self._is_grouped else None
         return super().index_of((_group_name(key[0], self._laid_out_by), key))
 
-    def above(self, way: Way) -> Way:
-        """The code of a finding."""
-        return way[:1]
-
     def _line(self, key: RowKey) -> Line | None:
-        known = self._findings.index.known
-        if len(key) == 1:
-            code, members = key[0], self._groups[key[0]]
-            first = known.get(members[0])
-            if first is None:
-                return ()
-            return group_line(
-                first,
-                len(members),
-                is_open=self.is_open(key),
-                marked=self._marked[code],
-                ascii_only=self.ascii_only,
-            )
-        finding = known.get(key)
+        finding = self.finding(key)
         if finding is None:
             return ()
+        if len(key) == 1:
+            members, marked = len(self.members(key)), self._marked[key[0]]
+            return group_line(finding, members, is_open=self.is_open(key), marked=marked)
         return finding_line(
             finding,
             in_group=self._is_grouped,
