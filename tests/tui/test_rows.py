@@ -9,9 +9,9 @@ from rich.cells import cell_len
 from textual import events
 from textual.app import App
 
-from tui.formatting import Span, line
+from tui.formatting import Span, arrow, line
 from tui.state.rows import Rows
-from tui.widgets.drawing import fitted
+from tui.widgets.drawing import fitted, in_ascii
 from tui.widgets.rows import MOST_MARKED, VirtualRows
 
 HEIGHT = 10
@@ -465,6 +465,13 @@ def test_cut_rows_say_so_also_in_ascii():
         assert screen(rows)[0] == "> wwwwwwwwwwwwwww..."
 
     listing(Named(["w" * 40, "汉" * 40]), act)
+
+
+@pytest.mark.parametrize(("is_open", "sign"), [(True, "- "), (False, "+ ")])
+def test_the_sign_of_a_row_that_opens_is_told_in_ascii(is_open, sign):
+    """An opened row has another sign than a closed one, also where there is only ASCII."""
+    (drawn,) = in_ascii((Span(arrow(is_open=is_open), "quiet"),))
+    assert drawn.text == sign
 
 
 @pytest.mark.parametrize("width", range(20, 40))

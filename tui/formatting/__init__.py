@@ -72,10 +72,8 @@ def field(label: str, value: object, role: Role = "text") -> Line:
     return (span(f"{label:<{LABEL_WIDTH}}", "quiet"), span(value, role))
 
 
-def arrow(*, is_open: bool, ascii_only: bool) -> str:
+def arrow(*, is_open: bool) -> str:
     """The sign before a row that opens: whether it is open."""
-    if ascii_only:
-        return "- " if is_open else "+ "
     return "▾ " if is_open else "▸ "
 
 

@@ -97,9 +97,7 @@ def finding_line(
     return (severity_span(finding.severity), span(f" {finding.code}  ", "key"), *about)
 
 
-def group_line(
-    first: "Finding", members: int, *, is_open: bool, marked: int, ascii_only: bool = False
-) -> Line:
+def group_line(first: "Finding", members: int, *, is_open: bool, marked: int) -> Line:
     """All findings of a code, as one row.
 
     Args:
@@ -107,10 +105,9 @@ def group_line(
         members: How many there are.
         is_open: Whether they are listed below.
         marked: How many of them are marked.
-        ascii_only: Whether the screen shows no more than ASCII.
     """
     message = [
-        Span(arrow(is_open=is_open, ascii_only=ascii_only), "key"),
+        Span(arrow(is_open=is_open), "key"),
         severity_span(first.severity, word=False),
         span(f" {first.code}", "title"),
         Span(f"  {members:,} "),

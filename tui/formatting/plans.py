@@ -172,13 +172,11 @@ def box(chosen: int, total: int) -> str:
     return "[x]" if chosen == total else "[-]"
 
 
-def kind_line(
-    kind: str, *, chosen: int, total: int, is_open: bool, ascii_only: bool = False
-) -> Line:
+def kind_line(kind: str, *, chosen: int, total: int, is_open: bool) -> Line:
     """The row above the steps of one kind."""
     texts = KINDS[kind]
     return (
-        Span(arrow(is_open=is_open, ascii_only=ascii_only), "quiet"),
+        Span(arrow(is_open=is_open), "quiet"),
         span(f"{box(chosen, total)} ", "key"),
         span(texts.title, "title"),
         span(f"  {chosen:,} of {total:,}"),
@@ -199,9 +197,9 @@ def step_line(step: Step, *, is_chosen: bool) -> Line:
     )
 
 
-def left_heading(total: int, *, is_open: bool, ascii_only: bool = False) -> Line:
+def left_heading(total: int, *, is_open: bool) -> Line:
     """The row above what no step repairs."""
-    sign = Span(arrow(is_open=is_open, ascii_only=ascii_only), "quiet")
+    sign = Span(arrow(is_open=is_open), "quiet")
     return (sign, span("left for you", "title"), span(f"  {total:,}"))
 
 

@@ -67,12 +67,11 @@ class Shown(Struct, frozen=True, kw_only=True):
     """Whether its title comes before its name."""
     title_above: str = ""
     """Of the summary above, or the name of the resource."""
-    ascii_only: bool = False
 
     @property
     def arrow(self) -> Span:
         """The sign before a row that can be opened."""
-        return Span(arrow(is_open=self.is_open, ascii_only=self.ascii_only), "quiet")
+        return Span(arrow(is_open=self.is_open), "quiet")
 
 
 def file_row(row: Row, shown: Shown) -> Line:

@@ -149,7 +149,6 @@ class FindingRows(TreeRows):
         self.filter = Filter()
         self.held = ""
         """The code whose group the cursor is in: it is not closed by itself."""
-        self.ascii_only = False
         self._findings = findings
         self._groups: dict[str, Members] = {}
         self.shown = 0
@@ -407,7 +406,6 @@ class PlanRows(TreeRows):
         self.plan = plan
         self.chosen = set(chosen)
         """Keys of the steps to apply; a list may use this set as its marks."""
-        self.ascii_only = False
         self._steps = {step.key: step for step in plan.steps}
         kinds: dict[str, list[StepKey]] = {}
         for key, step in self._steps.items():
@@ -429,11 +427,10 @@ class PlanRows(TreeRows):
         if found is not None:
             return step_line(found, is_chosen=found.key in self.chosen)
         kind, is_open = way[0], self.is_open(way)
-        signs = self.ascii_only
         if kind == LEFT:
-            return left_heading(len(self.plan.left), is_open=is_open, ascii_only=signs)
+            return left_heading(len(self.plan.left), is_open=is_open)
         chosen, total = self._chosen_of[kind], len(self._keys[kind])
-        return kind_line(kind, chosen=chosen, total=total, is_open=is_open, ascii_only=signs)
+        return kind_line(kind, chosen=chosen, total=total, is_open=is_open)
 
     def at(self, way: Hashable) -> Step | Left | None:
         """The step or the finding of a row; None for a heading, and for what is none of these."""

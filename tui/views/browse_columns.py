@@ -284,7 +284,6 @@ class ResourceRows(TreeList):
                 is_circle=_is_circle(way),
                 title_above=above.title if above is not None else own_name(name),
                 findings=index.of_row(key.path),
-                ascii_only=self.rows.is_ascii,
             )
         read, by_title = self._read.get(key), self.order.endswith("title")
         if not isinstance(key, str):
@@ -314,7 +313,6 @@ class ResourceRows(TreeList):
             depth=len(way) - 1,
             is_open=self.model.is_open(way),
             matches=len(self._matches[name]) if is_filtered and name else None,
-            ascii_only=self.rows.is_ascii,
             by_title=by_title,
         )
         if resource.kind != "document":

@@ -69,7 +69,6 @@ class PlanPane(Horizontal):
             # The first step that is shown; the first row where none is.
             at = rows.key(min(len(rows), 2) - 1) if len(rows) else None
         self.plan_rows, self._message = rows, message
-        rows.ascii_only = self.steps.is_ascii
         self.steps.marks = rows.chosen
         self.steps.show(rows, at=at)
         self.set_class(not len(rows), "-empty")

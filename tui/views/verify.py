@@ -92,7 +92,6 @@ class VerifyView(View):
 
     def on_mount(self) -> None:
         """Show what is known."""
-        self._rows.ascii_only = self.list.is_ascii
         self.list.marks = self.host.findings.marked
         self.list.show(self._rows)
 

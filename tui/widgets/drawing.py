@@ -340,7 +340,7 @@ def first_theme(environment: Mapping[str, str], saved: str) -> str:
     return LIGHT if background in ("7", "15") else DARK
 
 
-SIGNS: Final = str.maketrans({"…": "...", **dict(zip("·–×●•▌│─┼", "--x**||-+", strict=True))})
+SIGNS: Final = str.maketrans({"…": "...", **dict(zip("·–×●•▌│─┼▾▸", "--x**||-+-+", strict=True))})
 """ASCII in place of our own symbols."""
 TAB: Final = "    "
 PLAIN: Final = Style.null()

@@ -150,8 +150,8 @@ def test_a_resource_row_says_how_much_drifted():
     for severities, said in ((many, " E99+"), ({"E": 1, "W": 1}, " E1")):
         drawn = rows.columns(row, rows.Shown(severities=severities), None, narrow)
         assert plain([drawn]).rstrip() == said
-    shown = rows.Shown(is_open=True, matches=7, ascii_only=True)
-    assert plain([rows.file_row(row, shown)]) == "- guide.md  7 of 1,200"
+    shown = rows.Shown(is_open=True, matches=7)
+    assert plain([rows.file_row(row, shown)]) == "▾ guide.md  7 of 1,200"
 
 
 def test_a_resource_without_a_name_has_words():

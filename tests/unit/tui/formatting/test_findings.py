@@ -74,7 +74,6 @@ def test_the_row_of_a_group_says_how_many_and_what_helps():
     assert "changed since it was indexed" in closed
     assert "marked" not in opened
     assert closed[0] != opened[0]
-    assert plain([words.group_line(FINDING, 1, is_open=True, marked=0, ascii_only=True)]).isascii()
 
 
 def test_a_finding_without_a_path_is_about_the_whole_store():

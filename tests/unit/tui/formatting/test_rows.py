@@ -69,7 +69,6 @@ def test_a_document_says_its_name_and_its_title():
     assert document_line(by_title=True) == "  ▸ In May  May.md"
     assert document_line(matches=3, is_open=True) == "  ▾ May.md  In May  3 of 12"
     assert document_line(matches=12) == "  ▸ May.md  In May"
-    assert document_line(ascii_only=True).startswith("  + May.md")
 
 
 @pytest.mark.parametrize(
