@@ -119,6 +119,20 @@ def test_the_editor_begins_at_the_section(folder):
     look(folder, act)
 
 
+def test_a_folder_tells_its_drift_after_a_verification_too(folder):
+    """What a verification finds of a document counts in the folders that it lies in."""
+
+    async def act(onlooker):
+        findings = onlooker.app.findings
+        await onlooker.until(lambda: findings.index.of_resource("garden/")["E"])
+        await onlooker.press("2", "r")
+        await onlooker.until(lambda: findings.coverage.level == "fast")
+        await onlooker.until(lambda: not findings.coverage.is_running)
+        assert findings.index.of_resource("garden/")["E"] == 1
+
+    look(folder, act)
+
+
 def test_the_filter_shows_sections_below_a_heading_that_fits(folder):
     """A document that fits itself is shown without them, under its whole path, the best first."""
 

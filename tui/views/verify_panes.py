@@ -232,16 +232,17 @@ class VerifyRun:
         self._host.findings_changed()
 
     def _verified(self, checked: "Checked") -> None:
+        findings, tree = checked.findings, self._host.findings.tree
         # Which warnings were accepted is in the settings of the store.
         self._host.task_manager.read(
             lambda store: (
-                FindingIndex.of(checked.findings),
-                is_clean(checked.findings, store.settings.accepted),
+                FindingIndex.of(findings, tree),
+                is_clean(findings, store.settings.accepted),
             ),
             partial(self._end, checked),
             group="",
             failed=lambda _: self._end(
-                checked, (FindingIndex.of(checked.findings), is_clean(checked.findings))
+                checked, (FindingIndex.of(findings, tree), is_clean(findings))
             ),
             urgent=True,
         )
