@@ -195,12 +195,15 @@ class Commands(Menus):
         doing[typed.name]()
 
     def open_named(self, text: str) -> None:
-        """Show what a person named."""
-        raise NotImplementedError
-
-    def on_page(self, place: Any, function: Callable[[Any], None]) -> None:
-        """Show a page and call a function with it."""
-        raise NotImplementedError
+        """Show what a person named: a file, an original, or the section with a line."""
+        self.task_manager.read(
+            lambda store: store.named(text),
+            lambda found: self.on_page("browse", lambda view: view.open_path(*found)),
+            group="named",
+            # What is not indexed may be there all the same, or Browse says that it is not.
+            failed=lambda _: self.open_path(text),
+            urgent=True,
+        )
 
     def _open_vector(self, vector: int) -> None:
         def take(path: str | None) -> None:

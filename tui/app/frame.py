@@ -321,6 +321,16 @@ class Frame(KeysInOrder):
         else:
             view.call_after_refresh(call)
 
+    def on_page(self, place: Place, function: Callable[[Any], None]) -> None:
+        """Show a page and call a function with it."""
+        self.go(place)
+        view = self.page_of(place)
+        self.when_ready(view, partial(function, view))
+
+    def open_path(self, path: str) -> None:
+        """Show a file in Browse."""
+        self.on_page("browse", lambda view: view.open_path(path))
+
     async def complete(self) -> None:
         """Give the page that is seen its unseen parts."""
         if self.views and self.view.is_mounted:

@@ -298,10 +298,6 @@ class Inspector(Commands):
 
     # What views ask for: see `ViewContext`
 
-    def open_path(self, path: str) -> None:
-        """Show a file in Browse."""
-        self.on_page("browse", lambda view: view.open_path(path))
-
     def plan(self, findings: Sequence[Finding]) -> None:
         """Plan a repair of these in Repair."""
         self.on_page("repair", lambda view: view.plan_for(findings))
@@ -316,12 +312,6 @@ class Inspector(Commands):
                 self.on_page("repair", lambda view: view.take_side(side)) if side else None
             ),
         )
-
-    def on_page(self, place: Place, function: Callable[[Any], None]) -> None:
-        """Show a page and call a function with it."""
-        self.go(place)
-        view = self.page_of(place)
-        self.when_ready(view, partial(function, view))
 
     def look_again(self) -> None:
         """The store may have changed: check everything again."""
@@ -368,11 +358,16 @@ class Inspector(Commands):
     ) -> None:
         self._verified, stats = whole
         is_clean = all(finding.severity == "I" for finding in stats.index.known.values())
+        self._take_found(stats, coverage, is_all=is_all, clean=is_clean)
+
+    def _take_found(
+        self, found: StatsFindings, coverage: Coverage, *, is_all: bool, clean: bool
+    ) -> None:
         coverage = replace(coverage, at=time.strftime("%H:%M:%S"))
         if is_all:
-            self.findings.replace(stats.index, coverage, clean=is_clean)
+            self.findings.replace(found.index, coverage, clean=clean)
         else:
-            self.findings.replace_by_stats(stats, coverage, clean=is_clean)
+            self.findings.replace_by_stats(found, coverage, clean=clean)
         self.findings_changed()
 
     def fail(self, error: FilestoreError) -> None:
@@ -431,14 +426,8 @@ class Inspector(Commands):
         )
 
     def _take_stats(self, status: "Status", is_as_verified: bool, whole: StatsFindings) -> None:
-        coverage = Coverage(
-            level="status", at=time.strftime("%H:%M:%S"), not_checked=status.not_checked
-        )
-        if is_as_verified:
-            self.findings.replace_by_stats(whole, coverage, clean=status.clean)
-        else:
-            self.findings.replace(whole.index, coverage, clean=status.clean)
-        self.findings_changed()
+        coverage = Coverage(level="status", not_checked=status.not_checked)
+        self._take_found(whole, coverage, is_all=not is_as_verified, clean=status.clean)
         if self._is_asked:
             self._is_asked = False
             found = standing(self.findings.clean, self.findings.index.severities, running=False)
@@ -516,17 +505,6 @@ class Inspector(Commands):
             self.look_again()
 
     # Actions
-
-    def open_named(self, text: str) -> None:
-        """Show what a person named: a file, an original, or the section with a line."""
-        self.task_manager.read(
-            lambda store: store.named(text),
-            lambda found: self.on_page("browse", lambda view: view.open_path(*found)),
-            group="named",
-            # What is not indexed may be there all the same, or Browse says that it is not.
-            failed=lambda _: self.open_path(text),
-            urgent=True,
-        )
 
     def do_look_again(self) -> None:
         """Open the store again, as it is now."""

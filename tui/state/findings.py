@@ -4,6 +4,7 @@ One rule: nothing here costs more than what changed, since there may be hundreds
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Final
 
 from msgspec import Struct
@@ -107,14 +108,10 @@ class FindingIndex:
         if resource.endswith(".json") or self._tree.has_sections:
             for finding in self.of_row(self._tree.store_path(ChunkPath(resource))):
                 counts[finding.severity] += 1
-        for finding in self.of_originals(resource):
+        originals = self.originals.get(resource.removesuffix("/"), ())
+        for finding in chain.from_iterable(map(self.of_path, originals)):
             counts[finding.severity] += 1
         return counts
-
-    def of_originals(self, resource: str) -> Sequence[Finding]:
-        """What is known of the originals of a resource, or of those below a folder."""
-        paths = self.originals.get(resource.removesuffix("/"), ())
-        return [finding for path in paths for finding in self.of_path(path)]
 
     def inside(self, folder: str) -> Sequence[Finding]:
         """What is known of a folder and of files in it; also of what was moved away."""
@@ -267,26 +264,18 @@ class Findings:
         self.coverage, self.clean = coverage, clean
         self._reshape()
 
-    def replace_by_stats(
-        self, found: Sequence[Finding] | StatsFindings, coverage: Coverage, *, clean: bool
-    ) -> None:
+    def replace_by_stats(self, found: StatsFindings, coverage: Coverage, *, clean: bool) -> None:
         """Replace the findings that stats of the whole store make; those of a verification stay.
 
         Valid while the catalog has the generation that was verified.
         """
-        whole = (
-            found if isinstance(found, StatsFindings) else by_stats(tuple(self), found, self.tree)
-        )
         if self.coverage.level in ("full", "deep"):
             # Only what the stats show was looked at anew.
             coverage = replace(self.coverage, again=coverage.at)
         elif self.coverage.level != "status":
             coverage = replace(self.coverage, at=coverage.at, again="")
-        self.replace(
-            whole.index,
-            coverage,
-            clean=None if self.coverage.was_stopped else clean and whole.is_kept_harmless,
-        )
+        is_clean = None if self.coverage.was_stopped else clean and found.is_kept_harmless
+        self.replace(found.index, coverage, clean=is_clean)
 
     def replace_of(self, paths: Iterable[str], found: Iterable[Finding], *, at: str = "") -> None:
         """Replace the findings of some files, after these alone were checked again.

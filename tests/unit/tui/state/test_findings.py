@@ -10,7 +10,7 @@ from filestore import CODES, Finding, UsageError
 from filestore.core.paths import DOCUMENTS
 from tui.formatting import plain
 from tui.formatting.findings import Coverage
-from tui.state.findings import FindingIndex, Findings, key_of
+from tui.state.findings import FindingIndex, Findings, by_stats, key_of
 from tui.state.lists import MOST_OPEN, ORDERS, SEVERITIES, Filter, FindingRows
 
 CODES_USED = ("modified", "missing", "hand-edited", "untracked", "vector-missing", "duplicate")
@@ -168,11 +168,11 @@ def test_a_verification_that_was_stopped_leaves_unknown_whether_all_is_clean():
     known.begin("full")
     known.stop(at="2:00", why="the rest")
     assert known.clean is None
-    known.replace_by_stats([], Coverage(level="status", at="3:00"), clean=True)
+    known.replace_by_stats(by_stats(known, ()), Coverage(level="status", at="3:00"), clean=True)
     assert known.clean is None
     known.begin("full")
     known.replace([], Coverage(level="full", at="4:00"), clean=True)
-    known.replace_by_stats([], Coverage(level="status", at="5:00"), clean=True)
+    known.replace_by_stats(by_stats(known, ()), Coverage(level="status", at="5:00"), clean=True)
     assert known.clean
 
 
@@ -182,10 +182,10 @@ def test_files_that_were_looked_at_later_are_told_with_their_time():
     known.replace([], Coverage(level="fast", at="1:00"), clean=True)
     known.replace_of([PATHS[0]], [Finding(code="modified", path=PATHS[0])], at="2:00")
     assert (known.coverage.at, known.coverage.again) == ("1:00", "2:00")
-    known.replace_by_stats([], Coverage(level="status", at="3:00"), clean=True)
+    known.replace_by_stats(by_stats(known, ()), Coverage(level="status", at="3:00"), clean=True)
     assert (known.coverage.at, known.coverage.again) == ("3:00", "")
     known.replace([], Coverage(level="full", at="4:00"), clean=True)
-    known.replace_by_stats([], Coverage(level="status", at="5:00"), clean=True)
+    known.replace_by_stats(by_stats(known, ()), Coverage(level="status", at="5:00"), clean=True)
     # A look at stats is none at everything.
     assert (known.coverage.at, known.coverage.again) == ("4:00", "5:00")
 
