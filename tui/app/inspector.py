@@ -198,8 +198,12 @@ class Inspector(Commands):
         ways = []
         if isinstance(error, NoStoreError) and not self.root:
             ways = [
-                Choice(name="make", title="make a chunk store here", about="empty, to add to"),
-                Choice(name="example", title="open the example", about="a copy of it, here"),
+                Choice(
+                    name="make", key="n", title="make a chunk store here", about="empty, to add to"
+                ),
+                Choice(
+                    name="example", key="x", title="open the example", about="a copy of it, here"
+                ),
             ]
             # Its modules are not needed where there is a store.
             from filestore.browse import look_at_folder
@@ -210,9 +214,9 @@ class Inspector(Commands):
                 pass  # what cannot be listed is not offered
             else:
                 # First where there is something to index.
-                name, title = "index", "index this folder where it lies"
-                place = 0 if seen.documents else len(ways)
-                ways.insert(place, Choice(name=name, title=title, about=seen.words()))
+                title = "index this folder where it lies"
+                index = Choice(name="index", key="i", title=title, about=seen.words())
+                ways.insert(0 if seen.documents else len(ways), index)
         ways += self._recent()
 
         def offer() -> None:

@@ -35,7 +35,7 @@ from tui.workers.tasks import Handlers, Job
 
 if TYPE_CHECKING:
     from filestore import Finding
-    from filestore.browse import About, AboutResource, Links, Neighbour
+    from filestore.browse import About, Links, Neighbour
 
 SETTLED_S: Final = 0.03
 """How long the cursor rests before what it is on is read."""
@@ -100,7 +100,6 @@ class Detail(Vertical):
         """The file that is shown; None for a resource, and for nothing."""
         self.part: int | None = None
         """The section of it that is shown; None for all of it."""
-        self._about_resource: AboutResource | None = None
         self._target = self._shown = None
         self._asked = 0
         """Counts the requests, so that older answers can be dropped."""
@@ -205,14 +204,9 @@ class Detail(Vertical):
 
     @on(Input.Changed, "#browse-find")
     def _finding(self, event: Input.Changed) -> None:
-        event.stop()
         self.find = [phrase or word for phrase, word in _WORDS.findall(event.value)]
         self.reader.find(self.find)
         self.draw_sections()
-
-    @on(Input.Submitted, "#browse-find")
-    def _found(self, event: Input.Submitted) -> None:
-        event.stop()
 
     # What is shown
 
@@ -350,7 +344,7 @@ class Detail(Vertical):
 
     def _clear(self) -> None:
         """Show no file, and no resource."""
-        self.about = self._about_resource = None
+        self.about = self._prepared = None
         self._head.show([])
         self._show_neighbours(NO_FILE, ())
         self.family.point_at("", is_seen=self.section == "family")
@@ -360,7 +354,8 @@ class Detail(Vertical):
         self.reader.show(self._nothing(), key="nothing")
 
     def _draw_resource(self) -> None:
-        about, prepared = self._about_resource, self._prepared
+        prepared = self._prepared
+        about = prepared.resource if prepared is not None else None
         if about is not None and prepared is not None:
             found = self._host.findings.index.of_resource(about.resource)
             lines, what, moved = prepared.lines, "chunk", ""
@@ -382,19 +377,18 @@ class Detail(Vertical):
         self.reader.show(lines, key=f"error {path}")
 
     def _show_prepared(self, prepared: Prepared, target: Target) -> None:
-        self._shown, self._prepared = target, prepared
-        if prepared.about is None:
+        self._shown = target
+        about = self.about = prepared.about
+        if about is None:
             self._clear()
-            self._about_resource = prepared.resource
+            self._prepared = prepared
             self._draw_resource()
             self.map.select(resource=target.resource)
             self.family.point_at(self.piece, is_seen=self.section == "family")
             if self.section == "neighbours":
                 self._ask_neighbours()
             return
-        about = self.about = prepared.about
-        self.part = prepared.part
-        self._about_resource = None
+        self._prepared, self.part = prepared, prepared.part
         self._draw_file()
         self.map.select(about.path)
         self.family.point_at(about.path, is_seen=self.section == "family")

@@ -122,15 +122,10 @@ class TreeList(Vertical):
         raise NotImplementedError
 
     @on(Input.Changed)
-    def _typing_goes_on(self, event: Input.Changed) -> None:
-        event.stop()
+    def _typing_goes_on(self) -> None:
         if self._typing is not None:
             self._typing.stop()
         self._typing = self.set_timer(FILTER_S, lambda: self.filter_typed(self.input.value.strip()))
-
-    @on(Input.Submitted)
-    def _typing_ends(self, event: Input.Submitted) -> None:
-        event.stop()
 
     # What is under the cursor
 

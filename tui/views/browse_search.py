@@ -166,7 +166,6 @@ class BrowseSearch(Vertical):
 
     @on(Input.Changed, "#browse-query")
     def _changing(self, event: Input.Changed) -> None:
-        event.stop()
         self._show_mode()
         typed = event.value.strip()
         if self._is_warm and self.input.is_typing and typed != self._typed:
@@ -176,7 +175,6 @@ class BrowseSearch(Vertical):
 
     @on(Input.Submitted, "#browse-query")
     def _submitted(self, event: Input.Submitted) -> None:
-        event.stop()
         self.ask_for(event.value)
 
     def _ask(self, *, is_typing: bool = False) -> None:

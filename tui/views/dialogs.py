@@ -39,10 +39,6 @@ class Choice(Struct, frozen=True, kw_only=True):
     """What a filter finds it by, too."""
 
 
-WAYS: Final = {"index": "i", "make": "n", "example": "x", "retry": "r"}
-"""What can be done where there is no store, and the key for it."""
-
-
 class ChoiceScreen(Steady, ModalScreen[str | None]):
     """Choices under a question; gives the name of the chosen one, or None."""
 
@@ -494,24 +490,16 @@ class StartScreen(ChoiceScreen):
 
     is_seen_first = True
     hint = "enter chooses, q quits"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        *(Binding(key, f"way('{way}')", show=False) for way, key in WAYS.items()),
-        Binding("ctrl+q", "dismiss", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+q", "dismiss", show=False)]
 
     def __init__(self, error: FilestoreError, ways: Sequence[Choice]) -> None:
-        choices = [
-            replace(one, title=f"{WAYS.get(one.name, ' ')}  {one.title}")
-            for one in (*ways, Choice(name="retry", title="try again"))
-        ]
-        super().__init__("", choices)
+        choices = [*ways, Choice(name="retry", key="r", title="try again")]
+        # Those without a letter are as far in as the others.
+        super().__init__(
+            "", [one if one.key else replace(one, title=f"   {one.title}") for one in choices]
+        )
         self._head = Text(plain(error_lines(error)))
 
     def ask(self) -> None:
         """Say that it is answered from now on."""
         self.query(".hint").set(visible=True)
-
-    def action_way(self, way: str) -> None:
-        """Take a way that is offered."""
-        if any(one.name == way for one in self._choices):
-            self.dismiss(way)
