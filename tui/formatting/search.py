@@ -4,7 +4,7 @@ One rule: a hit is named by its document and the place in it, as the command lin
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from filestore.browse import shown_path
@@ -62,19 +62,16 @@ def query_words(query: str) -> list[str]:
     return list(dict.fromkeys(filter(None, [*parts[1::2], *words])))
 
 
-def parse_source(text: str) -> tuple[str, str | None]:
-    """The words of a query without its `in:GLOB`, and that glob over sources."""
-    words = text.split(" ")
-    globs = [word for word in words if word.startswith("in:") and len(word) > 3]
-    kept = " ".join(word for word in words if word not in globs).strip()
-    return kept, globs[-1][3:] if globs else None
+def is_source(word: str) -> bool:
+    """Whether a word of a query is a glob over sources."""
+    return word.startswith("in:") and len(word) > len("in:")
 
 
-def parse_named(text: str, among: Collection[str]) -> tuple[str, str]:
-    """The words of a query without those of `KINDS` or `SYNTAXES`, and what the last one names."""
+def parse_named(text: str, is_named: Callable[[str], bool]) -> tuple[str, str]:
+    """The words of a query without some of them, and what the last of these names."""
     words = text.split(" ")
-    named = [word for word in words if word in among]
-    kept = " ".join(word for word in words if word not in among).strip()
+    named = [word for word in words if is_named(word)]
+    kept = " ".join(word for word in words if word not in named).strip()
     return kept, named[-1].partition(":")[2] if named else ""
 
 

@@ -397,11 +397,6 @@ class TreeRows(Rows):
         """Whether a row shows what is below it."""
         return self._branch(way) is not None
 
-    def knows_below(self, way: Way) -> bool:
-        """Whether it is known what is below an opened row."""
-        branch = self._branch(way)
-        return branch is not None and branch.is_known
-
     def replace(
         self,
         tops: Sequence[Any],

@@ -179,9 +179,9 @@ class BrowseSearch(Vertical):
 
     def _ask(self, *, is_typing: bool = False) -> None:
         asked, self.asked_mode = texts.parse_query(self._typed, self.mode)
-        asked, syntax = texts.parse_named(asked, texts.SYNTAXES)
-        asked, self.asked_kind = texts.parse_named(asked, texts.KINDS)
-        query, source = texts.parse_source(asked)
+        asked, syntax = texts.parse_named(asked, texts.SYNTAXES.__contains__)
+        asked, self.asked_kind = texts.parse_named(asked, texts.KINDS.__contains__)
+        query, source = texts.parse_named(asked, texts.is_source)
         if is_typing and not query:
             return
         is_shown = query == self._shown_words

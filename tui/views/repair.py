@@ -202,10 +202,8 @@ class RepairView(View):
         """
         self._plan(request_for(findings, policy))
 
-    def take_side(self, choice: "SideChoice | None") -> None:
+    def take_side(self, choice: "SideChoice") -> None:
         """Plan what a person chose in a conflict."""
-        if choice is None:
-            return
         if choice.policy is None:
             self.host.notify(f"{choice.label}: {choice.command or 'nothing to do'}")
             return

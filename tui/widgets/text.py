@@ -228,7 +228,6 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Draw some lines of those in sight."""
-        self._base = self.style_of("text")
         self._width = self.text_width
         return super().render_lines(crop)
 

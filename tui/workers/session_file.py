@@ -19,6 +19,7 @@ MOST_BYTES: Final = 1 << 20
 """A longer text is not ours."""
 _PREFIX: Final = "inspector-"
 _MOST_READ: Final = 50
+_MOST_RECENT: Final = 5
 SETTINGS: Final = "filestore.toml"
 
 
@@ -75,7 +76,7 @@ def _folder(environment: Mapping[str, str]) -> str:
     return os.path.join(state, "filestore")
 
 
-def recent(environment: Mapping[str, str], most: int = 5) -> list[str]:
+def recent(environment: Mapping[str, str]) -> list[str]:
     """The roots of stores that were looked at and are still there, the last one first."""
     try:
         with os.scandir(_folder(environment)) as entries:
@@ -88,7 +89,7 @@ def recent(environment: Mapping[str, str], most: int = 5) -> list[str]:
         return []
     roots = (read(path)[0].root for _, path in sorted(found, reverse=True)[:_MOST_READ])
     there = [root for root in roots if root and os.path.isfile(os.path.join(root, SETTINGS))]
-    return there[:most]
+    return there[:_MOST_RECENT]
 
 
 def read(path: str) -> tuple[Saved, str]:

@@ -279,16 +279,11 @@ _KEEPS_STORE: Final = (KeyError, UsageError)
 """Nothing found, or a wrong question; the store is intact."""
 
 
-class _Question(Struct, kw_only=True, eq=False):
+class _Question(Struct, frozen=True, kw_only=True, eq=False):
     put: Callable[[InspectedStore], Any]
     then: Callable[[Any], None]
     failed: Callable[[FilestoreError], None]
     group: str
-    rank: tuple[bool, int] = (True, 0)
-    """Whether it can wait, and how many were asked before."""
-
-    def __lt__(self, other: "_Question") -> bool:
-        return self.rank < other.rank
 
 
 class StoreReader:
@@ -309,7 +304,8 @@ class StoreReader:
         self._kept = StoreCache(open_store)
         self._post = post
         self._changed = threading.Condition()
-        self._waiting: list[_Question] = []
+        self._waiting: list[tuple[bool, int, _Question]] = []
+        """Whether each can wait, and how many were asked before."""
         self._newest: dict[str, _Question] = {}
         self._asked = 0
         self._is_to_close = False
@@ -320,10 +316,9 @@ class StoreReader:
         """Ask a question; see `TaskManager.read`."""
         with self._changed:
             self._asked += 1
-            question.rank = (not urgent, self._asked)
             if question.group:
                 self._newest[question.group] = question
-            heapq.heappush(self._waiting, question)
+            heapq.heappush(self._waiting, (not urgent, self._asked, question))
             self._changed.notify()
         if self._thread is None and not self._ended:
             self._thread = threading.Thread(target=self._answer, name="reading", daemon=True)
@@ -352,7 +347,7 @@ class StoreReader:
                     while not (self._waiting or self._is_to_close or self._ended):
                         self._changed.wait()
                     is_to_close, self._is_to_close = self._is_to_close, False
-                    question = heapq.heappop(self._waiting) if self._waiting else None
+                    question = heapq.heappop(self._waiting)[2] if self._waiting else None
                 if is_to_close:
                     self._kept.close()
                 if question is not None and self._is_wanted(question):

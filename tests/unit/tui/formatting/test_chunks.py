@@ -369,17 +369,17 @@ def test_what_is_not_indexed_names_its_key():
 
 def test_a_query_can_keep_to_sources():
     """`in:GLOB` is taken out of the words and given as a filter."""
-    assert search.parse_source("moved files in:docs/*.md") == ("moved files", "docs/*.md")
-    assert search.parse_source("in: nothing") == ("in: nothing", None)
+    kept, glob = search.parse_named("moved files in:docs/*.md", search.is_source)
+    assert (kept, glob) == ("moved files", "docs/*.md")
+    assert search.parse_named("in: nothing", search.is_source) == ("in: nothing", "")
 
 
 def test_a_syntax_can_be_named():
     """`syntax:WORD` is taken out of the words, where the word is a syntax; else it is searched."""
-    assert search.parse_named("boat -anchor syntax:plain", search.SYNTAXES) == (
-        "boat -anchor",
-        "plain",
-    )
-    assert search.parse_named("python syntax:error", search.SYNTAXES) == ("python syntax:error", "")
+    is_syntax = search.SYNTAXES.__contains__
+    found = search.parse_named("boat -anchor syntax:plain", is_syntax)
+    assert found == ("boat -anchor", "plain")
+    assert search.parse_named("python syntax:error", is_syntax) == ("python syntax:error", "")
 
 
 @pytest.mark.parametrize(
@@ -399,7 +399,7 @@ def test_every_word_of_a_query_is_marked(query, word):
 def test_any_query_can_be_looked_for(query):
     """No query, however odd, keeps its answer from being shown."""
     assert all(search.query_words(query))
-    words, _ = search.parse_source(search.parse_query(query, "hybrid")[0])
+    words, _ = search.parse_named(search.parse_query(query, "hybrid")[0], search.is_source)
     assert len(words) <= len(query)
 
 

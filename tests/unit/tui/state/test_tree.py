@@ -276,10 +276,10 @@ def test_what_is_open_stays_open_when_everything_is_read_again():
     assert told.keys() == [("0",), ("a",), ("a", Pending(0))]
     tree.want(0, 3)
     assert told.sought == [("a",)]
-    assert not tree.knows_below(("a",))
+    assert tree.rows_below(("a",)) == ()
     tree.take(("a",), ["s1"])
     assert told.keys()[2:] == [("a", "s1"), ("a", "s1", Pending(0))]
-    assert tree.knows_below(("a",))
+    assert tree.rows_below(("a",)) == ["s1"]
     tree.close_all()
     assert told.keys() == [("0",), ("a",)]
 
