@@ -469,7 +469,7 @@ def page_of_keys() -> str:
         for action in actions.of_place(place):
             keys = " ".join(_as_code(actions.key_label(key)) for key in action.keys)
             line = actions.command_line(action, _SOMEWHERE)
-            reason = "" if action.no_command == actions.ON_SCREEN else f" {action.no_command}"
+            reason = "" if action.same == actions.ON_SCREEN else f" {action.same}"
             same = _as_code(line) if line else f"–{reason}"
             parts.append(f"| {keys} | {action.help} | {same} |")
     return "\n".join([*parts, ""])

@@ -7,7 +7,8 @@ same, or the reason why there is none; a refusal says what to do instead, or whi
 """
 
 from collections.abc import Callable
-from typing import Any, Final, Literal
+from functools import partial
+from typing import Final, Literal
 
 from msgspec import Struct
 
@@ -184,22 +185,20 @@ def busy(now: ActionContext) -> str:
     return f"{now.busy} is running: w shows it, x stops it" if now.busy else ""
 
 
-class Action(Struct, frozen=True, kw_only=True):
+class Action(Struct, frozen=True):
     """One thing a person can do."""
 
+    place: Place
     name: str
     """Done by the method `do_<name>` of the page it belongs to, or of the app."""
-    keys: tuple[str, ...]
-    """As Textual names them; the first one is shown."""
+    bound_to: str
+    """Its keys, with spaces between."""
     title: str
     """A word or two, for the footer and the help."""
     help: str
     """A sentence without its full stop."""
-    place: Place
-    command: Words | None = None
-    """The command line that does the same, without the program's name."""
-    no_command: str = ""
-    """Why there is none."""
+    same: Words | str
+    """The command line that does the same, without the program's name; or why there is none."""
     refusal: Words | None = None
     """Why it cannot be done now; "" where it can."""
     writes: bool = False
@@ -211,6 +210,11 @@ class Action(Struct, frozen=True, kw_only=True):
     rare: bool = False
     """Whether the footer has it only where it can be done."""
 
+    @property
+    def keys(self) -> list[str]:
+        """As Textual names them; the first one is shown."""
+        return self.bound_to.split()
+
 
 def refusal(action: Action, now: ActionContext) -> str:
     """Why an action cannot be done now; "" where it can."""
@@ -221,9 +225,9 @@ def refusal(action: Action, now: ActionContext) -> str:
 
 def command_line(action: Action, now: ActionContext) -> str:
     """The command line that does the same as an action; "" where there is none."""
-    if action.command is None:
+    if isinstance(action.same, str):
         return ""
-    words = action.command(now)
+    words = action.same(now)
     store = f"--store {quoted(now.store)} " if now.store else ""
     return f"filestore {store}{words}" if words else ""
 
@@ -252,28 +256,9 @@ def key_label(key: str) -> str:
     return _KEY_LABELS.get(key, key.replace("ctrl+", "^"))
 
 
-def _actions_of(place: Place) -> Callable[..., Action]:
-    """What makes the actions of a place."""
-
-    def action(
-        name: str, keys: str, title: str, help: str, same: Words | str, **more: Any
-    ) -> Action:
-        return Action(
-            place=place,
-            name=name,
-            keys=tuple(keys.split()),
-            title=title,
-            help=help,
-            command=None if isinstance(same, str) else same,
-            no_command=same if isinstance(same, str) else "",
-            **more,
-        )
-
-    return action
-
-
-_everywhere, _lists = _actions_of("everywhere"), _actions_of("lists")
-_browse, _verify, _repair = _actions_of("browse"), _actions_of("verify"), _actions_of("repair")
+_everywhere, _lists = partial(Action, "everywhere"), partial(Action, "lists")
+_browse, _verify = partial(Action, "browse"), partial(Action, "verify")
+_repair = partial(Action, "repair")
 ON_SCREEN: Final = "it changes the screen alone"
 """Why what moves or shows something has no command line."""
 

@@ -126,22 +126,18 @@ class Menus(Frame):
         line = f"{now.path or now.piece}:{at}" if at else ""
         about = now.path or f"of the chunks of {now.resource}"
         about = f"of {count(now.marked, 'marked row')}" if now.marked else about
+        no_line = no_text or ("" if line else "no line is read")
         choices = (
-            ("path", "p", "path", about, no_path),
-            ("absolute", "a", "absolute path", "", no_path),
-            ("line", "l", "path:line", line, no_text or ("" if line else "no line is read")),
-            ("link", "m", "Markdown link", "", no_path),
-            ("vector", "v", "vector id", "", no_text),
-            ("text", "t", "text", "of the chunk", no_text),
-            ("command", "c", "command line", shortened(self._command(now)), ""),
+            Choice("path", "path", about, no_path, "p"),
+            Choice("absolute", "absolute path", "", no_path, "a"),
+            Choice("line", "path:line", line, no_line, "l"),
+            Choice("link", "Markdown link", "", no_path, "m"),
+            Choice("vector", "vector id", "", no_text, "v"),
+            Choice("text", "text", "of the chunk", no_text, "t"),
+            Choice("command", "command line", shortened(self._command(now)), "", "c"),
         )
-        named = [
-            Choice(name=name, key=key, title=title, about=about, why_not=why_not)
-            for name, key, title, about, why_not in choices
-        ]
-        self.push_screen(
-            ChoiceScreen("Copy", named), lambda name: self._copy(name or "", now, line)
-        )
+        question = ChoiceScreen("Copy", choices)
+        self.push_screen(question, lambda name: self._copy(name or "", now, line))
 
     def _command(self, now: ActionContext) -> str:
         """The command line of what is under the cursor."""

@@ -473,9 +473,7 @@ def choice_lines(sides: "Sides", width: int) -> list[Line]:
             has_room = sum(len(one.text) for one in (*shown, command)) <= width
             found.append((*shown, command) if has_room else shown)
     if sides.base is not None:
-        found.append((span("b  ", "key"), span("show the common ancestor")))
-    found.append((span("e  ", "key"), span("edit it by hand")))
-    found.append(
-        (span("esc  ", "key"), span("leave it as it is; nothing is written before you confirm"))
-    )
-    return found
+        found.append(_key_line(("b  ", "show the common ancestor")))
+    found.append(_key_line(("e  ", "edit it by hand")))
+    leave = "leave it as it is; nothing is written before you confirm"
+    return [*found, _key_line(("esc  ", leave))]

@@ -25,7 +25,7 @@ from tui.widgets.text import Field, TextPane
 from tui.widgets.upstream import Options, Steady
 
 
-class Choice(Struct, frozen=True, kw_only=True):
+class Choice(Struct, frozen=True):
     """One thing that can be chosen."""
 
     name: str

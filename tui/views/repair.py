@@ -103,10 +103,8 @@ class RepairView(View):
         """Whether the running work writes files; otherwise there is nothing to undo."""
         self._job: Task | None = None
         self._ticking: Timer | None = None
-        self._head, self._footer = (
-            Caption(id="plan-head", most=1),
-            Caption(id="plan-footer", most=3),
-        )
+        self._head = Caption(id="plan-head", most=1)
+        self._footer = Caption(id="plan-footer", most=3)
         self._pane = PlanPane(texts.NO_PLAN, id="plan")
         self._changes = Changes(host, show=self._show_message)
 

@@ -29,7 +29,7 @@ FULL = ActionContext(
 @pytest.mark.parametrize("action", ACTIONS, ids=lambda action: f"{action.place}-{action.name}")
 def test_every_action_has_a_command_line_or_says_why_not(action):
     """An action names the command that does the same, or one reason why there is none."""
-    assert bool(action.command) != bool(action.no_command)
+    assert action.same
     assert action.help
     assert not action.help.endswith(".")
     assert len(action.title) <= 15
