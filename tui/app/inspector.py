@@ -29,14 +29,13 @@ from tui.state.findings import StatsFindings, by_stats
 from tui.views.context import View
 from tui.views.dialogs import Choice, ChoiceScreen, PromptScreen, StartScreen
 from tui.widgets.drawing import MONO, first_theme
+from tui.widgets.upstream import Delay
 from tui.workers import session_file
 from tui.workers.session_file import Saved
 from tui.workers.task_manager import TaskManager, make_store
 from tui.workers.tasks import Handlers, Job, Opening
 
 if TYPE_CHECKING:
-    from textual.timer import Timer
-
     from filestore import Status
     from tui.workers.file_watcher import FileWatcher, Notice
 
@@ -65,7 +64,7 @@ class Inspector(Commands):
         """Of the catalog, when it was last checked."""
         self._until_first = ExitStack()
         """Holds back drawing until the first page is whole."""
-        self._settling: Timer | None = None
+        self._settling = Delay(self)
         self._sources: frozenset[str] = frozenset()
         """The originals with findings that it is known of what was made from them."""
         self._is_gone = False
@@ -198,12 +197,8 @@ class Inspector(Commands):
         ways = []
         if isinstance(error, NoStoreError) and not self.root:
             ways = [
-                Choice(
-                    name="make", key="n", title="make a chunk store here", about="empty, to add to"
-                ),
-                Choice(
-                    name="example", key="x", title="open the example", about="a copy of it, here"
-                ),
+                Choice("make", "make a chunk store here", "empty, to add to", key="n"),
+                Choice("example", "open the example", "a copy of it, here", key="x"),
             ]
             # Its modules are not needed where there is a store.
             from filestore.browse import look_at_folder
@@ -463,9 +458,7 @@ class Inspector(Commands):
         self.findings_changed()
         then(found)
         # One file alone does not show moves, mass changes and what is accepted.
-        if self._settling is not None:
-            self._settling.stop()
-        self._settling = self.set_timer(SETTLED_S, self._look)
+        self._settling.begin(SETTLED_S, self._look)
 
     def _begin_watching(self, catalog: str) -> None:
         from tui.workers.file_watcher import FileWatcher

@@ -13,7 +13,6 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.events import Resize
 from textual.message import Message
-from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Input
 
@@ -31,6 +30,7 @@ from tui.views.prepared import Prepared, prepared_file, prepared_resource, text_
 from tui.widgets.bars import Bar, Caption, Item
 from tui.widgets.rows import VirtualRows
 from tui.widgets.text import LineField, TextPane
+from tui.widgets.upstream import Delay
 from tui.workers.tasks import Handlers, Job
 
 if TYPE_CHECKING:
@@ -77,12 +77,10 @@ class Detail(Vertical):
     class Shown(Message):
         """Something else is shown than before."""
 
-    _target: Target | None
+    _target: Target | None = None
     """What to show."""
-    _shown: Target | None
+    _shown: Target | None = None
     """What `about` was read for."""
-    _settling: Timer | None
-    _rested: Timer | None
 
     def __init__(self, host: ViewContext, nothing: Callable[[], Sequence[Line]]) -> None:
         """Show nothing yet.
@@ -100,10 +98,9 @@ class Detail(Vertical):
         """The file that is shown; None for a resource, and for nothing."""
         self.part: int | None = None
         """The section of it that is shown; None for all of it."""
-        self._target = self._shown = None
         self._asked = 0
         """Counts the requests, so that older answers can be dropped."""
-        self._settling = self._rested = None
+        self._settling, self._rested = Delay(self), Delay(self)
         self._neighbours_of = NO_FILE
         self._links: tuple[str, Links | None] | None = None
         """Of which document they are, and these once they are known."""
@@ -263,13 +260,14 @@ class Detail(Vertical):
                 self._draw_nothing()
             return
         self._target = target
-        self._stop()
-        self._settling = self.set_timer(SETTLED_S, self.read)
+        self._rested.stop()
+        self._settling.begin(SETTLED_S, self.read)
 
     def show(self, target: Target) -> None:
         """Show something at once."""
         self._target = target
-        self._stop()
+        self._settling.stop()
+        self._rested.stop()
         self.read()
 
     def choose(self, section: str) -> None:
@@ -290,11 +288,6 @@ class Detail(Vertical):
             self._ask_neighbours()
         else:
             self.call_after_refresh(self.read)
-
-    def _stop(self) -> None:
-        for timer in (self._settling, self._rested):
-            if timer is not None:
-                timer.stop()
 
     @on(TextPane.Moved)
     def draw_sections(self) -> None:
@@ -395,7 +388,7 @@ class Detail(Vertical):
         if self.section == "neighbours":
             self._ask_neighbours()
         elif self.screen.has_class("-wide"):
-            self._rested = self.set_timer(RESTED_S, self._ask_neighbours)
+            self._rested.begin(RESTED_S, self._ask_neighbours)
         self.post_message(self.Shown())
 
     def _draw_file(self) -> None:
@@ -487,8 +480,8 @@ class Detail(Vertical):
     @on(Resize)
     def _resized(self, event: Resize) -> None:
         if self._target is not None and self._way == "text":
-            self._stop()
-            self._settling = self.set_timer(RESTED_S, self.read)
+            self._rested.stop()
+            self._settling.begin(RESTED_S, self.read)
 
     # Neighbours
 

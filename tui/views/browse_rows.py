@@ -13,7 +13,6 @@ from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.message import Message
-from textual.timer import Timer
 from textual.widgets import Input
 
 from filestore import UsageError
@@ -24,6 +23,7 @@ from tui.views.context import ViewContext
 from tui.widgets.bars import Caption
 from tui.widgets.rows import MOST_MARKED, VirtualRows
 from tui.widgets.text import LineField
+from tui.widgets.upstream import Delay
 
 if TYPE_CHECKING:
     from filestore.browse import Row
@@ -91,7 +91,7 @@ class TreeList(Vertical):
         """Where a filter is typed."""
         self.input.add_class("filter")
         self.caption = Caption(id=f"{name}-count")
-        self._typing: Timer | None = None
+        self._typing = Delay(self)
 
     def compose(self) -> ComposeResult:
         """The filter, the rows, the numbers."""
@@ -123,9 +123,7 @@ class TreeList(Vertical):
 
     @on(Input.Changed)
     def _typing_goes_on(self) -> None:
-        if self._typing is not None:
-            self._typing.stop()
-        self._typing = self.set_timer(FILTER_S, lambda: self.filter_typed(self.input.value.strip()))
+        self._typing.begin(FILTER_S, lambda: self.filter_typed(self.input.value.strip()))
 
     # What is under the cursor
 

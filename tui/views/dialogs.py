@@ -14,7 +14,6 @@ from textual.events import Key, Resize, ScreenResume
 from textual.geometry import Size
 from textual.screen import ModalScreen
 from textual.suggester import Suggester
-from textual.timer import Timer
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
@@ -22,7 +21,7 @@ from filestore import FilestoreError
 from tui.formatting import Line, error_lines, one_line, plain
 from tui.widgets.drawing import PlainBar
 from tui.widgets.text import Field, TextPane
-from tui.widgets.upstream import Options, Steady
+from tui.widgets.upstream import Delay, Options, Steady
 
 
 class Choice(Struct, frozen=True):
@@ -221,7 +220,7 @@ class ConfirmScreen(Steady, ModalScreen[bool]):
         self._lines = lines
         self._removes = removes
         self._letters = ""
-        self._typing: Timer | None = None
+        self._typing = Delay(self)
 
     def compose(self) -> ComposeResult:
         """The question, what it means, and how to answer."""
@@ -266,9 +265,7 @@ class ConfirmScreen(Steady, ModalScreen[bool]):
             self.query_one(Input).focus()
         elif YES.startswith(self._letters + letter):
             self._letters += letter
-            if self._typing is not None:
-                self._typing.stop()
-            self._typing = self.set_timer(TYPING_S, lambda: self.action_answer(True))
+            self._typing.begin(TYPING_S, lambda: self.action_answer(True))
 
     def action_enter(self) -> None:
         """Cancel, unless y was typed before; where yes is to be typed, go there."""
@@ -279,8 +276,7 @@ class ConfirmScreen(Steady, ModalScreen[bool]):
 
     def action_answer(self, wanted: bool) -> None:
         """Take the answer of a key; a removal is not confirmed by one."""
-        if self._typing is not None:
-            self._typing.stop()
+        self._typing.stop()
         if self.is_current:
             self.dismiss(wanted)
             if not wanted:

@@ -8,7 +8,6 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
-from textual.timer import Timer
 
 from filestore import Step
 from filestore.browse import Left
@@ -21,6 +20,7 @@ from tui.views.context import ViewContext
 from tui.views.dialogs import ConfirmScreen
 from tui.widgets.rows import VirtualRows
 from tui.widgets.text import TextPane
+from tui.widgets.upstream import Delay
 from tui.workers.tasks import Handlers, Job
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class PlanPane(Horizontal):
         super().__init__(id=id, classes="-empty")
         self.plan_rows: PlanRows | None = None
         self._message = message
-        self._resting: Timer | None = None
+        self._resting = Delay(self)
         self.steps = VirtualRows(
             id="plan-rows",
             signs=False,
@@ -115,9 +115,7 @@ class PlanPane(Horizontal):
 
     @on(VirtualRows.Highlighted)
     def _row_changed(self) -> None:
-        if self._resting is not None:
-            self._resting.stop()
-        self._resting = self.set_timer(PREVIEW_S, self._show_detail)
+        self._resting.begin(PREVIEW_S, self._show_detail)
 
     @on(VirtualRows.Marked)
     def _marks_changed(self, event: VirtualRows.Marked) -> None:

@@ -34,6 +34,7 @@ from tui.views.verify_panes import EvidenceLoader, VerifyRun
 from tui.widgets.bars import Caption
 from tui.widgets.rows import VirtualRows
 from tui.widgets.text import Field, TextPane
+from tui.widgets.upstream import Delay
 
 TYPING_S: Final = 0.06
 """How long typing pauses before the filter is applied."""
@@ -74,7 +75,7 @@ class VerifyView(View):
         self.evidence = TextPane(id="evidence", classes="aside")
         self._following = EvidenceLoader(host, self.evidence)
         self._drawing: Timer | None = None
-        self._typing: Timer | None = None
+        self._typing = Delay(self)
         self._is_stale = False
         self._is_working_out = False
         self._mistake = ""
@@ -315,14 +316,11 @@ class VerifyView(View):
 
     @on(Input.Changed, "#finding-filter")
     def _typed(self) -> None:
-        if self._typing is not None:
-            self._typing.stop()
-
         def take_typed() -> None:
             if self._box.has_class("open"):
                 self._filter(replace(self._rows.filter, text=self._box.value))
 
-        self._typing = self.set_timer(TYPING_S, take_typed)
+        self._typing.begin(TYPING_S, take_typed)
 
     @on(Input.Submitted, "#finding-filter")
     def _submitted(self) -> None:

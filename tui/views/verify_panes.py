@@ -15,7 +15,6 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.events import Resize
 from textual.screen import ModalScreen
-from textual.timer import Timer
 
 from filestore import FilestoreError, Finding
 from filestore.browse import SideChoice, hunk_texts, hunks_choice, is_clean, shown_path
@@ -27,7 +26,7 @@ from tui.views.context import ViewContext, line_named
 from tui.widgets.bars import Caption
 from tui.widgets.drawing import wrapped
 from tui.widgets.text import TextPane
-from tui.widgets.upstream import Steady
+from tui.widgets.upstream import Delay, Steady
 from tui.workers.tasks import Handlers, Job, Task
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ class EvidenceLoader:
         self._neighbours: dict[bool, Sequence[Neighbour]] = {}
         """By the stored vector at False, by the present text at True."""
         self._problems: list[FilestoreError] = []
-        self._timer: Timer | None = None
+        self._delay = Delay(pane)
         self._sought = ""
 
     def seek(self, text: str) -> None:
@@ -70,7 +69,7 @@ class EvidenceLoader:
         if self._finding is not None and key_of(self._finding) == key_of(finding):
             return
         self._begin(finding)
-        self._timer = self._pane.set_timer(FOLLOW_S, self._read)
+        self._delay.begin(FOLLOW_S, self._read)
 
     def again(self) -> None:
         """Read the same evidence again: the store may have changed."""
@@ -78,13 +77,11 @@ class EvidenceLoader:
             self._read()
 
     def _begin(self, finding: Finding | None) -> None:
-        if self._timer is not None:
-            self._timer.stop()
+        self._delay.stop()
         self._finding = finding
         self._evidence = None
         self._neighbours = {}
         self._problems = []
-        self._timer = None
 
     def _read(self) -> None:
         finding = self._finding
@@ -109,7 +106,7 @@ class EvidenceLoader:
             tree = self._host.findings.tree
             is_text = finding.path.endswith(".md") or tree.has_sections
             if is_text and tree.holds(finding.path):
-                self._timer = self._pane.set_timer(NEIGHBOURS_S, self._ask_neighbours)
+                self._delay.begin(NEIGHBOURS_S, self._ask_neighbours)
 
     def _missed(self, finding: Finding, error: FilestoreError) -> None:
         if finding is self._finding:

@@ -36,6 +36,7 @@ from textual.events import Event, InputEvent, Key, Paste, Resize, ScreenResume
 from textual.geometry import Size
 from textual.keys import Keys
 from textual.message import Message
+from textual.message_pump import MessagePump
 from textual.screen import Screen
 from textual.style import Style as VisualStyle
 from textual.timer import Timer
@@ -51,6 +52,24 @@ MOST: Final = Size(2000, 1000)
 def drawable(size: Size) -> Size:
     """As much of a terminal as is drawn on."""
     return Size(min(max(1, size.width), MOST.width), min(max(1, size.height), MOST.height))
+
+
+class Delay:
+    """A timer of which only the last beginning counts."""
+
+    def __init__(self, owner: MessagePump) -> None:
+        self._owner = owner
+        self._timer: Timer | None = None
+
+    def begin(self, after_s: float, function: Callable[[], object]) -> None:
+        """Call a function after some seconds, and no earlier one that still waits."""
+        self.stop()
+        self._timer = self._owner.set_timer(after_s, function)
+
+    def stop(self) -> None:
+        """Call nothing."""
+        if self._timer is not None:
+            self._timer.stop()
 
 
 class Steady:
