@@ -183,14 +183,7 @@ def entries(pages: CatalogPages) -> list[Row]:
 
 def top_entries(pages: CatalogPages) -> list[Row]:
     """The ones in no folder, with how much is below; much quicker than all."""
-    folders: Counter[str] = Counter()
-    loose: list[tuple[int, str]] = []
-    for identifier, name in pages.names():
-        first, slash, _ = name.partition("/")
-        if slash:
-            folders[first] += 1
-        else:
-            loose.append((identifier, name))
+    folders, loose = pages.top_names()
     counts = pages.part_counts([identifier for identifier, _ in loose])
     found = [
         Row(kind="folder", resource=f"{name}/", children=folders[name])

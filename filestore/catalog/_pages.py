@@ -4,6 +4,7 @@ Changes nothing. One rule: what is asked first, the first page of resources and 
 costs the same in a store of any size.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -33,6 +34,9 @@ _HEADED: Final = (
 """Of two JSON lists, headings and pages, the first one with a separator for a person."""
 _RECORDS: Final = "state = 'record' AND state <> ''"
 """The second half is what lets SQLite take the index of the few that are no chunks."""
+
+_LEAPS: Final = 1_000
+"""Folders that are leapt over; where there are more, reading every name is quicker."""
 
 
 class CatalogPages:
@@ -193,6 +197,37 @@ class CatalogPages:
         """Id and name of every document in place, in no order."""
         statement = "SELECT id, resource FROM files WHERE path NOT BETWEEN ? AND ?"
         yield from self._catalog.connection.execute(statement, MADE)
+
+    def top_names(self) -> tuple[dict[str, int], list[tuple[int, str]]]:
+        """Documents in place: how many in each topmost folder, and id and name of those in none.
+
+        The names in a folder are leapt over: they are counted by the index alone.
+        """
+        behind = "SELECT id, resource FROM files WHERE resource >= ? ORDER BY resource"
+        within = "SELECT count(*) FROM files WHERE resource >= ? AND resource < ?"
+        folders: Counter[str] = Counter()
+        loose: dict[int, str] = {}
+        start: str | None = ""
+        while start is not None:
+            rows, start = self._catalog.connection.execute(behind, (start,)), None
+            for identifier, name in rows:
+                folder, slash, _ = name.partition("/")
+                if not slash:
+                    loose[identifier] = name
+                elif len(folders) >= _LEAPS:
+                    folders[folder] += 1
+                else:
+                    # "0" comes right behind "/".
+                    start = f"{folder}0"
+                    folders[folder] = self._rows(within, (f"{folder}/", start))[0][0]
+                    break
+        for identifier, name in self._rows(
+            "SELECT id, resource FROM files WHERE path BETWEEN ? AND ?", MADE
+        ):
+            folder, slash, _ = name.partition("/")
+            folders[folder] -= bool(slash)
+            loose.pop(identifier, None)
+        return dict(+folders), list(loose.items())
 
     def summaries(self) -> list[tuple[int, str]]:
         """Id and resource of every indexed summary of documents in place."""

@@ -58,7 +58,9 @@ class BrowseTree(ResourceRows):
         if len(found) < FIRST_PAGE and not self.has_sections:
             self._take_whole(found)
         else:
-            self._ask(
+            # The first ones are painted before the others take time from it.
+            self.call_after_refresh(
+                self._ask,
                 lambda store: (store.listing.resources(), store.summaries.of_folders()),
                 lambda found: self._take_whole(*found),
             )

@@ -62,6 +62,22 @@ def test_folders_and_documents_are_listed_as_a_tree(notes):
     assert notes.listing.counts().resources == 4
 
 
+@pytest.mark.parametrize("leaps", [0, 1, 2, 1_000])
+def test_the_first_rows_are_the_topmost_of_all(notes, monkeypatch, leaps):
+    """However many folders are leapt over; names that sort next to a folder's are there, too."""
+    names = ["garden!.md", "garden0", "garden0/a.md", "garden/b/c.md", "a/b.md", "Ä/b.md", "z.md"]
+    for name in names:
+        path = Path(notes.places.root, f"{name}.md")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"Words about {name}.\n", encoding="utf-8")
+    notes.sync()
+    assert notes.enrich().summaries > 0
+    monkeypatch.setattr("filestore.catalog._pages._LEAPS", leaps)
+    tops = [row for row in notes.listing.resources() if "/" not in row.resource.rstrip("/")]
+    assert len(tops) == 9
+    assert notes.listing.resources(limit=64) == tops
+
+
 def test_a_document_says_its_title_and_its_size(notes):
     """The title of one without any is its first words; an unknown id is left out."""
     ids = [row.id for row in notes.listing.resources() if row.id]
