@@ -81,6 +81,8 @@ def _gathered(parts: Parts, finding: Finding, catalog: Catalog | None) -> Eviden
     if finding.path.split("/")[0] == parts.places.sidecar_name:
         embeddings = _embeddings(parts)
         notes = evidence_notes.of_sidecar(finding.path, parts.places, catalog, embeddings)
+    elif finding.code == "git-operation":
+        notes = iter(("'git status' says what git waits for",))
     else:
         from filestore.config.user_config import Originals
 
@@ -307,7 +309,9 @@ class _File:
             return "search does not find it"
         if self._now.is_gone:
             return "search still finds it, and reports it as gone"
-        if self._seen is None or self._seen.state != INDEXED:
+        # One without markers, too, while git has it as unmerged.
+        is_unmerged = self._finding.code == "conflict-markers"
+        if self._seen is None or self._seen.state != INDEXED or is_unmerged:
             return "search excludes it in this state"
         if self._indexed_hash == self._disk_hash:
             return "search shows it as it was indexed"

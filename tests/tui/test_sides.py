@@ -217,6 +217,7 @@ def test_each_conflict_of_a_file_is_chosen(case):
         await session.press("2")
         await session.read("conflict 2 of 3, lines 8-12")
         assert "Their elm." in session.seen()
+        assert "edit it by hand, without the sides chosen so far" in session.seen()
         await session.press("3")
         await session.read("conflict 3 of 3")
         await session.press("less_than_sign")

@@ -451,8 +451,14 @@ def _key_line(*pairs: tuple[str, str]) -> Line:
     return tuple(one for key, words in pairs for one in (span(key, "key"), span(words)))
 
 
-def choice_lines(sides: "Sides", width: int) -> list[Line]:
-    """The keys, what each does, and the command that does the same where it has room."""
+def choice_lines(sides: "Sides", width: int, *, chosen: int = 0) -> list[Line]:
+    """The keys, what each does, and the command that does the same where it has room.
+
+    Args:
+        sides: What there is to choose from.
+        width: In cells.
+        chosen: Of how many conflicts of the file a side was chosen before.
+    """
     found: list[Line] = []
     is_many = len(sides.hunks) > 1
     if is_many:
@@ -474,6 +480,7 @@ def choice_lines(sides: "Sides", width: int) -> list[Line]:
             found.append((*shown, command) if has_room else shown)
     if sides.base is not None:
         found.append(_key_line(("b  ", "show the common ancestor")))
-    found.append(_key_line(("e  ", "edit it by hand")))
+    dropped = ", without the sides chosen so far" if chosen else ""
+    found.append(_key_line(("e  ", f"edit it by hand{dropped}")))
     leave = "leave it as it is; nothing is written before you confirm"
     return [*found, _key_line(("esc  ", leave))]

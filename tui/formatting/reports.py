@@ -25,6 +25,8 @@ _SHOWN: Final = 200
 """Paths that are named; the rest is counted."""
 MOST_PRINTED: Final = 1_000
 """Lines of a command in its panel."""
+_THEN: Final = "; then: "
+"""Before the command of git in the detail of a step that takes a side."""
 _CHANGED: Final[dict[Side, str]] = {"before": "changed back", "after": "changed again"}
 _DONE: Final[dict[Side, tuple[str, str]]] = {
     "before": ("undone", "U redoes it"),
@@ -68,6 +70,10 @@ def report_lines(report: "RepairReport", *, store: str = "") -> list[Line]:
         ]
     else:
         found += [line(""), line("verified again: nothing is left that needs you", "good")]
+    commands = [after for step in report.applied if (after := step.detail.partition(_THEN)[2])]
+    if commands:
+        found += [line(""), line("next:"), *(line(f"  {one}") for one in commands[:_SHOWN])]
+        found += more_lines(len(commands), _SHOWN)
     if report.undo:
         found += [line(""), line(f"u undoes it: filestore {store}undo {report.undo}", "note")]
     return found

@@ -18,7 +18,7 @@ from filestore.browse import Left, NameFilter, natural_key, shown_path, without
 from tui.formatting import Line, count
 from tui.formatting.findings import finding_line, group_line
 from tui.formatting.plans import is_removal, kind_line, left_heading, left_line, step_line
-from tui.state.findings import FindingKey, Findings
+from tui.state.findings import FindingKey, Findings, key_of
 from tui.state.rows import Members, TreeRows, Way
 
 Order = Literal["code", "path", "severity"]
@@ -247,7 +247,14 @@ class FindingRows(TreeRows):
         if len(key) < 4:
             # Also a finding's without the last of it: what it is below.
             return super().index_of(key[:1]) if self._is_grouped else None
-        return super().index_of((_group_name(key[0], self._laid_out_by), key))
+        name = _group_name(key[0], self._laid_out_by)
+        found = super().index_of((name, key))
+        if found is None:
+            # A file that was edited may still have the finding, in other lines.
+            for alike in self._findings.index.of_path(key[1]):
+                if found is None and alike.code == key[0]:
+                    found = super().index_of((name, key_of(alike)))
+        return found
 
     def _line(self, key: RowKey) -> Line | None:
         finding = self.finding(key)

@@ -378,7 +378,9 @@ class SidesScreen(Steady, ModalScreen[SideChoice | None]):
         pane = self.query_one(TextPane)
         width = pane.scrollable_content_region.width
         labels = self.query_one("#sides-labels", Caption)
-        self.query_one("#sides-choices", Caption).show(texts.choice_lines(self._sides, width))
+        self.query_one("#sides-choices", Caption).show(
+            texts.choice_lines(self._sides, width, chosen=len(self._chosen))
+        )
         if self._shows_base and self._sides.base is not None:
             labels.show([line(texts.BASE_TITLE, "title")])
             pane.show(

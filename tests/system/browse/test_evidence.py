@@ -582,3 +582,23 @@ def test_a_choice_without_a_catalog_says_what_to_do(
     with pytest.raises(CatalogMissingError) as caught:
         opened().sides(Finding(code="ingest-conflict", path="chunked/own.md"))
     assert "filestore sync" in all_words(caught.value)
+
+
+def test_a_file_that_waits_for_git_add_is_excluded(
+    workspace: Any, opened: Callable[[], InspectedStore]
+) -> None:
+    """Although it is as it was indexed; and the folder of git is no original."""
+    path = write(workspace, "own.md", TEXT)
+    workspace.git("add", "--all")
+    workspace.git("commit", "-qm", "base")
+    for branch, base in (("ours", "HEAD"), ("theirs", "HEAD~1")):
+        workspace.git("checkout", "-q", "-b", branch, base)
+        path.write_text(TEXT.replace("last", branch))
+        workspace.git("commit", "-qam", branch)
+    workspace.sync()
+    with pytest.raises(subprocess.CalledProcessError):
+        workspace.git("merge", "ours")
+    path.write_text(TEXT.replace("last", "theirs"))
+    store = opened()
+    assert "search excludes it in this state" in seen(store, "conflict-markers").notes
+    assert seen(store, "git-operation").notes == ("'git status' says what git waits for",)

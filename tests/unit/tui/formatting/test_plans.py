@@ -419,6 +419,14 @@ def test_a_report_tells_what_was_skipped_and_why() -> None:
     assert "nothing is left that needs you" in said
 
 
+def test_a_report_names_the_command_of_git_that_follows() -> None:
+    """Of each file whose side was taken; a plain step has none."""
+    sided = step(detail="ours (main) in lines 2-6; then: git add chunked/a.md")
+    said = words(report_lines(report(applied=(sided, step()))))
+    assert "next:\n  git add chunked/a.md\n" in f"{said}\n"
+    assert "next:" not in words(report_lines(report(applied=(step(),))))
+
+
 def test_what_remains_is_counted_by_code() -> None:
     """Notes are no matter; everything else is counted with what helps."""
     remaining = [

@@ -318,6 +318,26 @@ def test_long_lists_are_sorted_as_short_ones_are():
     assert len(paths) == len(numbers)
 
 
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_finding_in_other_lines_is_found_by_its_file(order):
+    """An edit moves the lines of a finding: the cursor stays on it, not on one of another file."""
+    code = "conflict-markers"
+    first, again, other = (
+        Finding(code=code, path=f"chunked/{name}.md", detail=f"the markers are in line {line}")
+        for name, line in (("b", 9), ("b", 21), ("c", 9))
+    )
+    known = Findings()
+    known.add([other, again, Finding(code="modified", path="chunked/a.md")])
+    rows = FindingRows(known)
+    rows.order = order
+    rows.refresh()
+    assert rows.index_of(key_of(first)) == rows.index_of(key_of(again))
+    assert rows.index_of(key_of(again)) is not None
+    known.replace_of(["chunked/b.md"], [], at="")
+    rows.refresh()
+    assert rows.index_of(key_of(first)) is None
+
+
 @given(several, filters, st.sampled_from(ORDERS), st.sets(st.sampled_from(CODES_USED)))
 def test_rows_are_those_of_a_list_filtered_grouped_and_sorted(listed, shown, order, closed):
     """Rows, keys and places agree with filtering, grouping and sorting a plain list."""
