@@ -155,7 +155,7 @@ def interrupt(program: str, server: EmbeddingServer, folder: Path) -> None:
         assert process.poll() is None
         server.closing.wait(0.05)
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=20)
+    _, errors = process.communicate(timeout=60)
     assert process.returncode == -signal.SIGINT
     assert b"KeyboardInterrupt" in errors
 

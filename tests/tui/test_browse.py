@@ -122,6 +122,8 @@ def browse(
         page.saved = Saved(views={"browse": saved or {}})
         async with page.run_test(size=size, notifications=True) as pilot:
             await until(pilot, lambda: is_there(page))
+            # As for the first key.
+            await page.complete()
             await act(page, pilot)
             assert not page.errors
             assert not UNSAFE.search(seen(page).replace("\n", ""))

@@ -100,7 +100,7 @@ def test_what_was_below_a_message_is_painted_again(tmp_path, monkeypatch):
             Options(store=str(tmp_path), configuration=str(tmp_path), environment={})
         )
         async with inspector.run_test(size=(100, 30)) as pilot:
-            inspector.notify("the store is read-only", timeout=0.2)
+            inspector.notify("the store is read-only", timeout=2.0)
             await pilot.pause()
             screen = inspector.screen
             update = screen._compositor.update_widgets

@@ -23,7 +23,7 @@ TEXTS = (
     "Milk and bread are on the list.",
 )
 NAME = "chunk9-\x1b]0;x\x07[red].md"
-WAIT_S = 15
+WAIT_S = 60
 SETTLED_S = 5
 
 

@@ -197,7 +197,10 @@ def test_a_broken_message_is_answered_over_http(stores: Stores) -> None:
     import httpx
 
     headers = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
-    with over_http(stores) as address, httpx.Client(headers=headers, trust_env=False) as client:
+    with (
+        over_http(stores) as address,
+        httpx.Client(headers=headers, trust_env=False, timeout=60) as client,
+    ):
         for broken, ids in BROKEN:
             done = client.post(address, content=broken)
             answers = done.json() if isinstance(done.json(), list) else [done.json()]

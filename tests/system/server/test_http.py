@@ -84,7 +84,7 @@ def test_only_who_knows_the_token_learns_anything(place: Path, tmp_path: Path) -
             good | {"Origin": "null"},
             good | {"Origin": f"http://127.0.0.1:{server.port + 1}"},
         ]
-        with httpx.Client(base_url=server.url, trust_env=False) as client:
+        with httpx.Client(base_url=server.url, trust_env=False, timeout=TIMEOUT_S) as client:
             for headers in [*bad, *wrong_place]:
                 for path in ("/search", "/mcp"):
                     found = client.post(path, json={"query": "rent"}, headers=headers)
@@ -114,7 +114,9 @@ def test_behind_a_proxy(place: Path, tmp_path: Path) -> None:
                 assert client.post("/search", json=asked, headers=headers).is_success
             evil = {"Host": "notes.example.org", "Origin": "https://evil.example"}
             assert client.post("/search", json=asked, headers=evil).status_code == 403
-        with httpx.Client(base_url=server.url, headers=ways[0], trust_env=False) as nobody:
+        with httpx.Client(
+            base_url=server.url, headers=ways[0], trust_env=False, timeout=TIMEOUT_S
+        ) as nobody:
             assert nobody.post("/search", json=asked).status_code == 401
     assert server.errors == []
 
@@ -612,7 +614,7 @@ def test_agents_ask_the_same_server(place: Path, tmp_path: Path) -> None:
         found = asyncio.run(asked(server, "search", query="rent", k=1))
         assert found.content[0].text.startswith("1. chunked/notes/rent.md:")
         assert asyncio.run(asked(server, "add_note", path="a.md", text="A.")).is_error
-        with httpx.Client(base_url=server.url, trust_env=False) as nobody:
+        with httpx.Client(base_url=server.url, trust_env=False, timeout=TIMEOUT_S) as nobody:
             assert nobody.post("/mcp", json={}).status_code == 401
     assert server.errors == []
 
@@ -630,7 +632,7 @@ def test_collections_beside_the_stores(place: Path, tmp_path: Path) -> None:
             found = client.post("/rag/lamps/query", json={"query": "when are lamps lit", "k": 1})
             assert found.json()["results"][0]["text"] == "Lamps are lit at six."
             assert client.get("/stores").json()["stores"] == [{"name": "kb", "writes": True}]
-        with httpx.Client(base_url=server.url, trust_env=False) as nobody:
+        with httpx.Client(base_url=server.url, trust_env=False, timeout=TIMEOUT_S) as nobody:
             assert nobody.get("/rag/list").status_code == 401
     with serving(tmp_path, place, "--collections", folder) as server, server.client() as client:
         assert client.post("/rag/lamps/query", json={"query": "lamps"}).json()["results"]

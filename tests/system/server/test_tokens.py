@@ -12,7 +12,7 @@ from filestore.config import user_config
 from filestore.server.http.app import AppParts, make_app
 from filestore.server.stores import Stores
 from tests.system.conftest import Workspace
-from tests.system.server.serving import serving
+from tests.system.server.serving import TIMEOUT_S, serving
 
 ODD = ["", " ", "a\nb", "a\rb", "a\x1b[31m", "\u202eb", "a" * 81, " a", "a\tb"]
 
@@ -34,7 +34,7 @@ def test_each_client_has_its_own(
             name: workspace("token", "add", name, *words).stdout.strip()
             for name, words in {"reader": (), "writer": ("--write",)}.items()
         }
-        with httpx.Client(base_url=server.url, trust_env=False) as client:
+        with httpx.Client(base_url=server.url, trust_env=False, timeout=TIMEOUT_S) as client:
 
             def status(name: str, path: str, body: Any) -> int:
                 headers = {"Authorization": f"Bearer {given[name]}"}
