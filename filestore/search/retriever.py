@@ -235,6 +235,8 @@ class Closeness(Struct, frozen=True):
         return min(1.0, max(0.0, (cosine - self.mean) / max(1e-9, 1 - self.mean)))
 
 
+_SPELT_OUT: Final = 0.5
+"""A model of no more fluency reads a query letter by letter, and finds what has some of them."""
 _APART: Final = 20
 """How many are looked at for the ones that are shown where nothing is close."""
 _MOST_ALIKE: Final = 5_000
@@ -314,8 +316,7 @@ class Retriever:
         # nothing is left out: how far a text rises above the crowd decides there.
         near = rankings.get("vector")
         is_cut = near and not rankings.get("keyword") and self.cuts and not self.is_lexical
-        if near and is_cut and self.closeness is not None and near[0][1] <= self.closeness.cut:
-            # The best of it is no nearer than chance.
+        if near and is_cut and self._is_chance(query, near[0][1], mode):
             self.apart = self.apart or near[:_APART]
             rankings["vector"] = []
         return rankings
@@ -329,6 +330,15 @@ class Retriever:
             return self.vectors.closeness()
         except (EndpointError, ModelUnusable):
             return None
+
+    def _is_chance(self, query: ParsedQuery, cosine: float, mode: Mode) -> bool:
+        """Whether the best of the vectors is no nearer to a query than chance brings."""
+        if self.closeness is None or self.embedder is None:
+            return False
+        if cosine <= self.closeness.cut:
+            return True
+        # Who asks vectors alone wants what they find, in whatever language.
+        return mode != "vector" and self.embedder.fluency(query.text()) <= _SPELT_OUT
 
     @property
     def is_lexical(self) -> bool:

@@ -14,6 +14,8 @@ NOTES = {
     "bread.md": "# Bread\n\nThe dough rests for an hour in a warm place.\n",
 }
 ABSENT = ["flibbertigibbet", "quantum chromodynamics", "xylophonists", "zzyzx", "Grundgesetz"]
+SIGNS = ["zzzqqq", "qwxz vbnm", "fhqwhgads"]
+"""No word of any language: to a model they are a few signs, near to whatever has some like them."""
 
 
 @pytest.fixture(params=["builtin", "minilm"])
@@ -40,6 +42,22 @@ def test_absent_words_bring_no_hits(notes: Any, mode: str) -> None:
     assert shown.startswith("nothing close; nearest:\n" if has_nearest else "nothing found\n")
     listed = notes("search", ABSENT[0], "--mode", mode, "-l", code=1)
     assert listed.stdout == ""
+
+
+def test_signs_that_are_no_words_bring_no_hits(new_workspace: Callable[..., Any]) -> None:
+    """In a store of a few notes, where the nearest is near to anything."""
+    notes = new_workspace(init=False)
+    notes.write(
+        "Zanzibar trip.md", "We fly in May and come back in June.\n\n## Costs\n\n900 each.\n"
+    )
+    notes.write("Other note.md", "Plans, see [[Zanzibar trip]]. Zanzibar is warm.\n")
+    notes.write("Bread.md", "# Bread\n\nFlour, water, salt and yeast.\n")
+    notes("init", "--in-place", "--embedder", "minilm")
+    for signs in SIGNS:
+        answer = notes.json("search", signs, code=1)
+        assert (answer["hits"], len(answer["nearest"])) == ([], 3), signs
+    for words in ("vacation", "Reise nach Afrika"):
+        assert notes.json("search", words)["hits"], words
 
 
 def test_a_word_is_a_hit_however_far_its_text_is_in_meaning(notes: Any) -> None:
