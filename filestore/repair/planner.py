@@ -377,8 +377,10 @@ def taken(
     try:
         found = merge.conflicts(data or b"")
         made = merge.resolved(data, sides, staged)
-    except (MarkersBrokenError, NotResolvedError) as error:
+    except MarkersBrokenError as error:
         return f"resolve it in an editor: {error.message}"
+    except NotResolvedError as error:
+        return error.message
     if made == data:
         return "resolve it in an editor: no side was chosen"
     # Where some are in a code block, only a person can tell which count.

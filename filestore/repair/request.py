@@ -33,6 +33,7 @@ from filestore.core.safe_text import shell_word, shown_path
 from filestore.core.schema import JsonObject
 from filestore.fs.path_names import typed_paths
 from filestore.git import merge, repository, stopped
+from filestore.history.batch import may_change
 from filestore.repair import planner
 from filestore.repair.inspector import Inspector
 from filestore.repair.plan import Plan, Policy, SkippedStep, Step
@@ -288,6 +289,8 @@ def _lost(
     return tuple(path for path in found if not os.path.lexists(os.path.join(places.root, path)))
 
 
+_SIDES: Final = ("ours", "theirs")
+
 ChoiceName: TypeAlias = Literal[
     "ours", "theirs", "both", "hunks", "remove-this", "remove-other", "keep-both"
 ]
@@ -305,7 +308,8 @@ class SideChoice(Struct, frozen=True, kw_only=True):
     policy: Policy | None = None
     """With which a plan does it; None where nothing is to be done, or not by this program."""
     command: str = ""
-    """That does it in a shell, in the store's folder; "" where nothing is to be done."""
+    """That does it in a shell; "" where nothing is to be done. Of ours it takes paths in the store,
+    of git paths from the working folder."""
 
 
 class Sides(Struct, frozen=True, kw_only=True):
@@ -360,10 +364,12 @@ def sides(parts: Parts, finding: Finding) -> Sides:
             ),
         )
     if finding.code == "conflict-markers":
-        data = _present(parts, finding.path).data
-        if data is not None and merge.conflicts(data):
-            return _of_marks(parts, finding.path, data)
-        return _of_index(parts, finding.path, data)
+        path, data = finding.path, _present(parts, finding.path).data
+        is_marked = data is not None and merge.conflicts(data)
+        found = _of_marks(parts, path, data or b"") if is_marked else _of_index(parts, path, data)
+        if may_change(path, parts.places.tree):
+            return found
+        return replace(found, hunks=(), choices=_by_git(parts, path))
     raise NoSidesError(f"{finding.code} is no choice between two versions")
 
 
@@ -419,7 +425,8 @@ def _of_marks(parts: Parts, path: StorePath, data: bytes) -> Sides:
 def _of_index(parts: Parts, path: StorePath, data: bytes | None) -> Sides:
     """What git holds of a file that it has as unmerged and that has no markers.
 
-    There is a choice only where the file is a side as it is: an edit is never replaced.
+    There is a choice only where the file is a side as it is: an edit is never replaced. To stay
+    with that side is left to `git add`.
     """
     root = parts.places.root
     staged = repository.staged(root, path)
@@ -428,7 +435,14 @@ def _of_index(parts: Parts, path: StorePath, data: bytes | None) -> Sides:
     ours, theirs = staged
     base = repository.blob(root, path, ":1")
     names = stopped.side_names(root, path)
-    words = {data is None: word for data, word in ((b"", "take"), (None, "delete it as"))}
+    add = stopped.add_command([os.path.join(root, path)], working_folder())
+    choices: list[SideChoice] = []
+    for side, held, choice in (("our side", ours, _ours), ("their side", theirs, _theirs)):
+        if held == data:
+            stays = choice(path, f"{side}, as the file is")
+            choices.append(replace(stays, policy=None, command=add))
+        elif data in staged:
+            choices.append(choice(path, f"delete it as {side}" if held is None else f"take {side}"))
     return Sides(
         code="conflict-markers",
         path=path,
@@ -437,10 +451,16 @@ def _of_index(parts: Parts, path: StorePath, data: bytes | None) -> Sides:
         theirs=None if theirs is None else Present(data=theirs).text,
         ours_label=_label("ours", names.ours, gone=ours is None),
         theirs_label=_label("theirs", names.theirs, gone=theirs is None),
-        choices=(
-            *([_ours(path, f"{words[ours is None]} our side")] if data == theirs else []),
-            *([_theirs(path, f"{words[theirs is None]} their side")] if data == ours else []),
-        ),
+        choices=tuple(choices),
+    )
+
+
+def _by_git(parts: Parts, path: StorePath) -> tuple[SideChoice, ...]:
+    """The sides of a document that is no note: no command of ours writes it."""
+    ours, theirs = (stopped.side_command(parts.places.root, path, one) for one in _SIDES)
+    return (
+        SideChoice(name="ours", label="our side, taken by git", command=ours),
+        SideChoice(name="theirs", label="their side, taken by git", command=theirs),
     )
 
 

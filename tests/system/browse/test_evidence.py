@@ -543,10 +543,45 @@ def test_what_git_has_unmerged_is_gits_to_resolve(
     assert (found.base, found.ours, found.theirs) == ("Base.\n", "Ours.\n", "Theirs.\n")
     assert found.choices == ()  # What a person wrote there is never replaced.
     path.write_text("Ours.\n")
-    (choice,) = store.sides(told(store, "conflict-markers")).choices
+    stays, choice = store.sides(told(store, "conflict-markers")).choices
+    assert (stays.label, stays.policy) == ("our side, as the file is", None)
+    assert stays.command.startswith("git add ")
+    assert stays.command.endswith("/chunked/own.md")
     assert choice.command == "filestore repair --theirs chunked/own.md"
     workspace(*choice.command.split()[1:], "--yes", code=1)  # git has to be told.
     assert path.read_text() == "Theirs.\n"
+
+
+def test_a_document_that_no_command_writes_is_left_to_git(tmp_path: Path) -> None:
+    """Also where its bytes have two conflicts: each side is the command of git that takes it."""
+    document = tmp_path / "paper.html"
+    rows = [f"<p>row {number}</p>" for number in range(30)]
+    document.write_text("\n".join(rows))
+
+    def git(*words: str, is_stopped: bool = False) -> None:
+        command = ["git", "-c", "user.name=A", "-c", "user.email=a@example.org", *words]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False)
+        assert (done.returncode != 0) == is_stopped, done
+
+    configuration = str(tmp_path / "configuration")
+    InspectedStore.create(
+        str(tmp_path), layout="in-place", embedder="builtin", configuration=configuration
+    ).close()
+    git("init", "-q")
+    git("add", "paper.html")
+    git("commit", "-qm", "base")
+    for branch, base in (("one", "HEAD"), ("two", "HEAD~1")):
+        git("checkout", "-q", "-b", branch, base)
+        rows[2] = rows[25] = f"<p>{branch}</p>"
+        document.write_text("\n".join(rows))
+        git("commit", "-qam", branch)
+    git("merge", "one", is_stopped=True)
+    finding = Finding(code="conflict-markers", path="paper.html")
+    with InspectedStore(str(tmp_path), configuration=configuration) as store:
+        found = store.sides(finding)
+    assert found.hunks == ()
+    assert [(one.name, one.policy) for one in found.choices] == [("ours", None), ("theirs", None)]
+    assert all(f"git checkout --{one.name} -- " in one.command for one in found.choices)
 
 
 @pytest.mark.parametrize(

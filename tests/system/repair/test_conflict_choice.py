@@ -228,6 +228,7 @@ def test_one_file_is_resolved_while_git_waits(busy: Any) -> None:
         assert busy.truth() == before
     done = repair(busy, "--theirs", "gone.md", code=1)
     assert "it is as theirs already: 'git add' it" in str(done["plan"]["left"])
+    assert "in an editor" not in str(done["plan"]["left"])
     done = repair(busy, "--ours", "gone.md", code=1)
     assert kinds(done["applied"]) == ["take-ours"]
     assert not (chunked / "gone.md").exists()
