@@ -88,8 +88,8 @@ class ListApp(App):
             self.list.show(self.given)
         self.list.focus()
 
-    def on_virtual_rows_highlighted(self, event):
-        self.told.append(("at", event.key))
+    def on_virtual_rows_highlighted(self):
+        self.told.append(("at", self.list.cursor_key))
 
     def on_virtual_rows_chosen(self, event):
         self.told.append(("chosen", event.key))

@@ -331,6 +331,19 @@ def test_a_link_is_followed_with_enter_a_letter_or_a_click():
     showing(act)
 
 
+def test_a_click_below_a_short_text_follows_nothing():
+    """Also where its first line has a link."""
+
+    async def act(app, pane, pilot):
+        pane.show([(Span("see "), Span("one", "link", leads_to="one.md"))], key="a")
+        await pilot.click(pane, offset=(5, 3))
+        assert app.told == []
+        await pilot.click(pane, offset=(5, 0))
+        assert app.told == ["one.md"]
+
+    showing(act)
+
+
 def test_a_place_names_the_line_of_the_file():
     """Of the words at the place, else of what follows."""
 

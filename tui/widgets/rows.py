@@ -44,11 +44,8 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
         ("escape", "unmark", "clear the range, or all marks"),
     ]
 
-    @dataclass
     class Highlighted(Message):
         """The cursor came to another row."""
-
-        key: Hashable | None
 
     @dataclass
     class Chosen(Message):
@@ -56,7 +53,6 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
 
         key: Hashable
 
-    @dataclass
     class Toggled(Message):
         """A row was opened, or closed."""
 
@@ -88,12 +84,14 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
                 none for a row that cannot be marked. None: each row by itself.
         """
         super().__init__(id=id)
-        self._rows: Rows = Listed()
+        self.rows: Rows = Listed()
+        """What is drawn from; see `show`."""
         self._is_waiting = False
         """Whether `show` was called before there was a screen."""
         self._first_at: Hashable | None = None
         self._cursor = 0
-        self._key: Hashable | None = None
+        self.cursor_key: Hashable | None = None
+        """Of the row under the cursor; None in an empty list."""
         self._around: tuple[int, list[Hashable]] = (0, [])
         """The first row around the cursor, and the keys from it on, when the cursor was put."""
         self._can_mark = marking
@@ -113,16 +111,6 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
     # What is shown
 
     @property
-    def rows(self) -> Rows:
-        """What is drawn from."""
-        return self._rows
-
-    @property
-    def cursor_key(self) -> Hashable | None:
-        """Of the row under the cursor; None in an empty list."""
-        return self._key
-
-    @property
     def marks(self) -> set[Any]:
         """Keys of the marked rows; the owner may put its own set here, which is then used."""
         return self._marking.keys
@@ -136,7 +124,7 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
 
     def show(self, rows: Rows, *, at: Hashable | None = None) -> None:
         """Draw these rows, the cursor on a key; on the first row where that is not among them."""
-        self._rows = rows
+        self.rows = rows
         self._first_at = at
         self._is_waiting = not self.is_attached
         if self._is_waiting:
@@ -158,8 +146,8 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
         first, keys = self._around
         at = self._cursor - first
         # The row that the cursor was on; else the nearest one after it, else before it.
-        places = map(self._rows.index_of, (*keys[at:], *reversed(keys[:at])))
-        end = min(self._cursor, max(len(self._rows) - 1, 0))
+        places = map(self.rows.index_of, (*keys[at:], *reversed(keys[:at])))
+        end = min(self._cursor, max(len(self.rows) - 1, 0))
         index = next((place for place in places if place is not None), end)
         self.forget_drawn()
         self._measure()
@@ -177,7 +165,7 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
 
     def move_to(self, key: Hashable) -> bool:
         """Put the cursor on a row, in sight; whether it is there."""
-        index = self._rows.index_of(key)
+        index = self.rows.index_of(key)
         if index is None:
             return False
         self._move(index, self._place_for(index))
@@ -187,14 +175,14 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
 
     def toggle(self, key: Hashable) -> None:
         """Open a row, or close it."""
-        if isinstance(self._rows, TreeRows) and isinstance(key, tuple):
-            self._rows.toggle(key)
+        if isinstance(self.rows, TreeRows) and isinstance(key, tuple):
+            self.rows.toggle(key)
             self.changed()
             self.post_message(self.Toggled())
 
     def open(self) -> bool:
         """Open the row under the cursor; False where nothing is below it, or is shown."""
-        rows, key = self._rows, self._key
+        rows, key = self.rows, self.cursor_key
         if not isinstance(rows, TreeRows) or not isinstance(key, tuple):
             return False
         can_open = rows.can_open(key) and not rows.is_open(key)
@@ -204,7 +192,7 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
 
     def close(self) -> None:
         """Close the row under the cursor, or go up from it."""
-        rows, key = self._rows, self._key
+        rows, key = self.rows, self.cursor_key
         if isinstance(rows, TreeRows) and isinstance(key, tuple):
             if rows.can_open(key) and rows.is_open(key):
                 self.toggle(key)
@@ -221,9 +209,9 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
     def render_line(self, y: int) -> Strip:
         """Draw one line of those in sight."""
         index = self.scroll_offset.y + y
-        if index >= len(self._rows):
+        if index >= len(self.rows):
             return Strip.blank(self._width, PLAIN)
-        key = self._rows.key(index)
+        key = self.rows.key(index)
         has_cursor = int(index == self._cursor) * (2 if self.has_focus else 1)
         marks = self._marking.keys
         with_it = self._marked_with(key) if marks and self._has_signs else ()
@@ -234,10 +222,10 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
             signs = ">" if has_cursor else " "
             if self._has_signs:
                 signs += "*" if is_marked else " "
-            words = self._rows.row(index)
+            words = self.rows.row(index)
             line = (Span(self.ellipsis, "quiet"),) if words is None else self.written(words)
             room = max(self._width - len(signs), 0)
-            columns = self.written(self._rows.columns(index, room)) if words is not None else ()
+            columns = self.written(self.rows.columns(index, room)) if words is not None else ()
             line = fitted(line, max(room - cells(columns), 0), self.ellipsis)
             gap = Span(" " * (room - cells(line) - cells(columns)))
             line = (Span(signs, "mark"), *line, *((gap, *columns) if columns else ()))
@@ -259,7 +247,7 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
     def on_mount(self) -> None:
         """Show what was given before there was a screen."""
         if self._is_waiting:
-            self.show(self._rows, at=self._first_at)
+            self.show(self.rows, at=self._first_at)
 
     def on_resize(self) -> None:
         """Keep the first line, or the cursor where it would go out of sight."""
@@ -282,7 +270,7 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
         self._follows_cursor = top <= self._cursor < top + self.page
 
     def _measure(self) -> None:
-        self.virtual_size = Size(0, len(self._rows))
+        self.virtual_size = Size(0, len(self.rows))
         self._wanted = None
 
     def _place_for(self, index: int) -> int:
@@ -296,7 +284,7 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
 
     def _move(self, index: int, top: int | None = None) -> None:
         """Put the cursor on a row, drawing no more than is needed."""
-        total = len(self._rows)
+        total = len(self.rows)
         if not total:
             return
         before, index = self._cursor, min(max(index, 0), total - 1)
@@ -310,7 +298,7 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
 
     def _put(self, index: int, top: int) -> None:
         """Put the cursor on a row and a row on the first line, and draw everything."""
-        self._cursor = min(max(index, 0), max(len(self._rows) - 1, 0))
+        self._cursor = min(max(index, 0), max(len(self.rows) - 1, 0))
         self._scroll(top)
         self.refresh()
         self._post_cursor()
@@ -323,20 +311,20 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
 
     def _post_cursor(self) -> None:
         """Take the key under the cursor, and post it if it changed."""
-        key = self._rows.key(self._cursor) if len(self._rows) else None
-        first, last = max(self._cursor - _REACH, 0), min(self._cursor + _REACH, len(self._rows))
-        self._around = (first, [self._rows.key(index) for index in range(first, last)])
-        if key != self._key:
-            self._key = key
-            self.post_message(self.Highlighted(key))
+        key = self.rows.key(self._cursor) if len(self.rows) else None
+        first, last = max(self._cursor - _REACH, 0), min(self._cursor + _REACH, len(self.rows))
+        self._around = (first, [self.rows.key(index) for index in range(first, last)])
+        if key != self.cursor_key:
+            self.cursor_key = key
+            self.post_message(self.Highlighted())
 
     def _want(self) -> None:
         """Have the rows in sight fetched, and a page each side."""
-        top, page, total = self.scroll_offset.y, self.page, len(self._rows)
+        top, page, total = self.scroll_offset.y, self.page, len(self.rows)
         wanted = (max(top - page, 0), min(top + 2 * page, total))
         if wanted != self._wanted and self.size:
             self._wanted = wanted
-            self._rows.want(*wanted)
+            self.rows.want(*wanted)
 
     # Keys
 
@@ -355,11 +343,11 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
 
     def action_last(self) -> None:
         """To the last row."""
-        self._move(len(self._rows) - 1)
+        self._move(len(self.rows) - 1)
 
     def action_choose(self) -> None:
         """Choose the row under the cursor, or open it where it is a heading."""
-        rows, key = self._rows, self._key
+        rows, key = self.rows, self.cursor_key
         if isinstance(rows, TreeRows) and isinstance(key, tuple) and rows.is_heading(key):
             self.toggle(key)
         elif key is not None:
@@ -375,7 +363,7 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
         """Begin a range of marks at the cursor, or end it."""
         self._markable()
         if self._marking.begun_at is None:
-            self._marking.begin(self._key)
+            self._marking.begin(self.cursor_key)
             self._draw_range()
         else:
             self._marking.end()
@@ -384,16 +372,16 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
         """Draw the range further, from the cursor where there is none."""
         self._markable()
         if self._marking.begun_at is None:
-            self._marking.begin(self._key)
+            self._marking.begin(self.cursor_key)
         self._move(self._cursor + rows)
 
     def action_mark_all(self) -> None:
         """Mark every row that is shown."""
         self._markable()
-        if self._is_too_much(len(self._rows)):
+        if self._is_too_much(len(self.rows)):
             return
         self._marking.end()
-        self._marking.add(self._keys(0, len(self._rows)))
+        self._marking.add(self._keys(0, len(self.rows)))
         self._marks_changed()
 
     def action_unmark(self) -> None:
@@ -404,18 +392,18 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
 
     def _markable(self) -> Collection[Hashable]:
         """What is marked with the row under the cursor; the key goes on where nothing can be."""
-        if not self._can_mark or self._key is None:
+        if not self._can_mark or self.cursor_key is None:
             raise SkipAction
-        return self._marked_with(self._key)
+        return self._marked_with(self.cursor_key)
 
     def _keys(self, first: int, last: int) -> set[Hashable]:
         found: set[Hashable] = set()
         for index in range(first, last):
-            found.update(self._marked_with(self._rows.key(index)))
+            found.update(self._marked_with(self.rows.key(index)))
         return found
 
     def _draw_range(self) -> None:
-        begun = self._rows.index_of(self._marking.begun_at)
+        begun = self.rows.index_of(self._marking.begun_at)
         first, last = sorted((self._cursor if begun is None else begun, self._cursor))
         if self._is_too_much(last + 1 - first):
             self._marking.end()
@@ -442,7 +430,7 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
         if offset is None:
             return
         index = self.scroll_offset.y + offset.y
-        if index < len(self._rows):
+        if index < len(self.rows):
             event.stop()
             self._move(index)
             if event.chain == 2:

@@ -70,7 +70,8 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
         super().__init__(id=id, classes=classes)
         self._key = ""
         self._lines: Sequence[Line] = ()
-        self._wrapping: Wrapping | None = None
+        self._wrapping = Wrapping((), 0)
+        """Of nothing before there is a width."""
         self._anchor = (0, 0)
         """The first line and character in sight, as the user chose them."""
         self._is_held = False
@@ -107,7 +108,7 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
         self._anchor = at or self._anchor
         self._letters = {}
         self._key, self._lines = key, self._written(lines) if self.is_attached else lines
-        self._wrapping = None
+        self._wrapping = Wrapping((), 0)
         self._follows_end = False
         self._search()
         if self.is_attached:
@@ -139,13 +140,13 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
         top = self.scroll_offset.y
         if self._current is not None:
             line, start, _ = self._matches[self._current]
-            if top <= self._row_of(line, start) < top + self.page:
+            if top <= self._wrapping.advance_to(line, start) < top + self.page:
                 return line, start
         return self._begins(top)
 
     def go_to(self, line: int, character: int) -> None:
         """Begin with a character of a line."""
-        self.action_move(self._row_of(line, character) - self.scroll_offset.y)
+        self.action_move(self._wrapping.advance_to(line, character) - self.scroll_offset.y)
 
     @property
     def begins(self) -> tuple[int, int]:
@@ -180,38 +181,27 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
             self._wrapping.advance_to(*self._anchor)
             self._wrapping.advance(2 * self.page)
         self._measure()
-        self._hold(self._row_of(*self._anchor))
+        self._hold(self._wrapping.advance_to(*self._anchor))
         self.refresh()
 
     def _measure(self) -> None:
         """Take the height there is so far, and have the rest wrapped."""
-        self.virtual_size = Size(0, self._rows())
-        wrapping = self._wrapping
-        if wrapping is not None and not wrapping.is_done:
+        self.virtual_size = Size(0, len(self._wrapping))
+        if not self._wrapping.is_done:
             self._going_on = self.set_timer(_PAUSE_S, self._go_on)
 
     def _go_on(self) -> None:
-        if self._wrapping is None:
-            return
         until_s = time.monotonic() + _WORK_S
         while not self._wrapping.is_done and time.monotonic() < until_s:
             self._wrapping.advance(_SLICE)
         self._measure()
         if self._follows_end:
-            self._hold(self._rows())
+            self._hold(len(self._wrapping))
             if self._wrapping.is_done:
                 self._choose(self.scroll_offset.y)
 
-    def _rows(self) -> int:
-        return 0 if self._wrapping is None else len(self._wrapping)
-
-    def _row_of(self, line: int, character: int) -> int:
-        return 0 if self._wrapping is None else self._wrapping.advance_to(line, character)
-
     def _begins(self, row: int) -> tuple[int, int]:
-        if self._wrapping is None or row >= len(self._wrapping):
-            return row, 0
-        return self._wrapping.begins(row)
+        return self._wrapping.begins(row) if 0 <= row < len(self._wrapping) else (row, 0)
 
     def on_mount(self) -> None:
         """Show what was given before there was a screen."""
@@ -221,7 +211,7 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
 
     def on_resize(self) -> None:
         """Wrap again where the width changed."""
-        if self._wrapping is None or self._wrapping.width != max(self.text_width, 2):
+        if self._wrapping.width != max(self.text_width, 2):
             self._lay()
 
     # Drawing
@@ -234,7 +224,7 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
     def render_line(self, y: int) -> Strip:
         """Draw one line of those in sight."""
         row = self.scroll_offset.y + y
-        if self._wrapping is None or row >= self._rows():
+        if row >= len(self._wrapping):
             return Strip.blank(self._width, PLAIN)
         line, start = self._begins(row)
         spans = self._wrapping.row(row)
@@ -262,25 +252,24 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
 
     def _cell(self, row: int, character: int) -> int:
         """In which cell of its row a character of its line is."""
-        if self._wrapping is None:
-            return 0
         line, start = self._begins(row)
         before = self._wrapping.text(line)[start:character]
         return self._wrapping.indent(row) + cells((Span(before),))
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         """What the mouse selected, without the ends of rows that no line ends with."""
-        if self._wrapping is None:
+        rows = len(self._wrapping)
+        if not rows:
             return None
         first = selection.start.y if selection.start is not None else 0
-        last = selection.end.y if selection.end is not None else self._rows() - 1
+        last = selection.end.y if selection.end is not None else rows - 1
         found = ""
-        for row in range(max(first, 0), min(last + 1, self._rows())):
+        for row in range(max(first, 0), min(last + 1, rows)):
             start, end = selection.get_span(row) or (0, -1)
             spans = (Span(" " * self._wrapping.indent(row)), *self._wrapping.row(row))
             drawn = Strip([Segment(span.text.replace("\t", TAB)) for span in spans])
             found += drawn.crop(start, None if end == -1 else end).text
-            is_end = row + 1 >= self._rows() or self._begins(row + 1)[1] == 0
+            is_end = row + 1 >= rows or self._begins(row + 1)[1] == 0
             found += "\n" if is_end and row < last else ""
         return found, "\n"
 
@@ -313,8 +302,7 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Remember the place, where the user scrolled."""
         super().watch_scroll_y(old_value, new_value)
-        wrapping = self._wrapping
-        is_settled = wrapping is None or wrapping.width == max(self.text_width, 2)
+        is_settled = self._wrapping.width == max(self.text_width, 2)
         if not self._is_held and is_settled:
             self._choose(self.scroll_offset.y)
             self._follows_end = False
@@ -338,12 +326,12 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
 
     def action_first(self) -> None:
         """Go to the beginning."""
-        self.action_move(-self._rows())
+        self.action_move(-len(self._wrapping))
 
     def action_last(self) -> None:
         """Go to the end, and on with it while the text is still being wrapped."""
-        self.action_move(self._rows())
-        self._follows_end = self._wrapping is not None and not self._wrapping.is_done
+        self.action_move(len(self._wrapping))
+        self._follows_end = not self._wrapping.is_done
 
     # Searching
 
@@ -418,8 +406,7 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
         row = self.scroll_offset.y + event.y - self.gutter.top
         at = event.x - self.gutter.left
         for (line, start, end), leads_to in self._links_in_sight():
-            of_row = self._wrapping is not None and row < self._rows() and self._begins(row)[0]
-            if of_row == line and self._wrapping is not None:
+            if row < len(self._wrapping) and self._begins(row)[0] == line:
                 first, last = max(start, self._begins(row)[1]), min(end, self._wrapping.ends(row))
                 if first < last and self._cell(row, first) <= at < self._cell(row, last):
                     self.post_message(self.Followed(leads_to))
@@ -427,13 +414,13 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
 
     def _links_in_sight(self) -> list[tuple[Match, LeadsTo]]:
         top = self.scroll_offset.y
-        first, last = self._begins(top), self._begins(min(top + self.page, self._rows()) - 1)
+        first, last = self._begins(top), self._begins(min(top + self.page, len(self._wrapping)) - 1)
         found: list[tuple[Match, LeadsTo]] = []
         for number in range(first[0], min(last[0] + 1, len(self._lines))):
             at = 0
             for span in self._lines[number]:
                 end = at + len(span.text)
-                is_seen = top <= self._row_of(number, at) < top + self.page
+                is_seen = top <= self._wrapping.advance_to(number, at) < top + self.page
                 if (
                     span.leads_to
                     and found
@@ -453,9 +440,9 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
     def _to_match(self, number: int) -> None:
         self._current = number % len(self._matches)
         line, start, _ = self._matches[self._current]
-        row, top = self._row_of(line, start), self.scroll_offset.y
+        row, top = self._wrapping.advance_to(line, start), self.scroll_offset.y
         # More was wrapped on the way to the match.
-        self.virtual_size = Size(0, self._rows())
+        self.virtual_size = Size(0, len(self._wrapping))
         if not top <= row < top + self.page:
             self.action_move(row - self.page // 2 - top)
         self.refresh()
