@@ -210,7 +210,7 @@ class Inspector(Commands):
             else:
                 # First where there is something to index.
                 title = "index this folder where it lies"
-                index = Choice(name="index", key="i", title=title, about=seen.words())
+                index = Choice("index", title, seen.words(), key="i")
                 ways.insert(0 if seen.documents else len(ways), index)
         ways += self._recent()
 
@@ -222,15 +222,11 @@ class Inspector(Commands):
     def _recent(self) -> list[Choice]:
         """The stores that were opened before, without this one."""
         roots = session_file.recent(self.options.environment)
-        return [
-            Choice(name=root, title=f"open {store_name(root)}", about=root)
-            for root in roots
-            if root != self.root
-        ]
+        return [Choice(one, f"open {store_name(one)}", one) for one in roots if one != self.root]
 
     def do_stores(self) -> None:
         """Leave, as by quitting, for a store that was opened before, or whose path is typed."""
-        other = Choice(name=OTHER, title="another one", about="type its path")
+        other = Choice(OTHER, "another one", "type its path")
 
         def leave(root: str | None) -> None:
             if root == OTHER:

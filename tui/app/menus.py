@@ -43,7 +43,7 @@ class Menus(Frame):
             if about.partition(" ")[0] != action.title.partition(" ")[0]:
                 about = f"{action.title}: {about}"
             name = f"{action.place}.{action.name}"
-            choices.append(Choice(name=name, title=f"{keys:<13}", about=about, also=action.title))
+            choices.append(Choice(name, f"{keys:<13}", about, also=action.title))
 
         def do(name: str | None) -> None:
             place, _, action = (name or "").partition(".")
@@ -102,7 +102,7 @@ class Menus(Frame):
 
     def do_theme(self) -> None:
         """Choose colours; those under the cursor are seen at once."""
-        choices = [Choice(name=theme.name, title=theme.name) for theme in THEMES]
+        choices = [Choice(theme.name, theme.name) for theme in THEMES]
         before = self.theme
 
         def take_theme(name: str | None) -> None:
@@ -301,10 +301,8 @@ class Menus(Frame):
             self._take_sync((), "forget")
             return
         choices = [
-            Choice(name="keep", title="keep them in the index", about="to restore or remove later"),
-            Choice(
-                name="forget", title="remove them from it", about="their passages are forgotten"
-            ),
+            Choice("keep", "keep them in the index", "to restore or remove later"),
+            Choice("forget", "remove them from it", "their passages are forgotten"),
         ]
         named = f"{count(len(gone), 'file')} deleted: {shown_path(gone[0])}{' …' * (len(gone) > 1)}"
         self.push_screen(ChoiceScreen(named, choices), partial(self._take_sync, gone))
@@ -344,8 +342,8 @@ class Menus(Frame):
             self.exit(0)
             return
         choices = [
-            Choice(name="stay", title="stay", about="and let it finish"),
-            Choice(name="stop", title="stop it and quit", about="what was done stays"),
+            Choice("stay", "stay", "and let it finish"),
+            Choice("stop", "stop it and quit", "what was done stays"),
         ]
         self.push_screen(
             ChoiceScreen(f"{task.title} is running", choices),

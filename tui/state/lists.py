@@ -6,7 +6,8 @@ one that removes files, or forgets what is kept of a deleted one, only by a pers
 """
 
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from functools import partial
 from itertools import chain, islice
 from typing import Any, Final, Literal
 
@@ -91,27 +92,22 @@ class FindingGroups(Struct, frozen=True, kw_only=True):
     """How many findings were looked at."""
 
 
-class Draft(Struct, frozen=True, kw_only=True):
-    """What rows are to be made from, as it was at one moment: any thread can work it out."""
-
-    shape: _Shape
-    keys: Sequence[FindingKey]
-    findings: Sequence[Finding]
-
-    def worked_out(self) -> FindingGroups:
-        """The groups, sorted and numbered."""
-        groups: dict[str, Members] = {}
-        shown = _put(zip(self.keys, self.findings, strict=True), groups, self.shape)
-        for name, group in groups.items():
-            # Sorted in steps: other threads wait while a list is sorted.
-            by = _by_code if self.shape[1] == "code" else _by_path
-            runs = [sorted(group[at : at + _SLICE], key=by) for at in range(0, len(group), _SLICE)]
-            while len(runs) > 1:
-                # Two runs in order are merged in as many steps as they are long, or fewer.
-                runs = [sorted(chain(*runs[at : at + 2]), key=by) for at in range(0, len(runs), 2)]
-            groups[name] = Members(runs[0])
-            groups[name].number()
-        return FindingGroups(shape=self.shape, groups=groups, shown=shown, taken=len(self.keys))
+def _grouped(
+    shape: _Shape, keys: Sequence[FindingKey], findings: Sequence[Finding]
+) -> FindingGroups:
+    """The groups of some findings, sorted and numbered."""
+    groups: dict[str, Members] = {}
+    shown = _put(zip(keys, findings, strict=True), groups, shape)
+    for name, group in groups.items():
+        # Sorted in steps: other threads wait while a list is sorted.
+        by = _by_code if shape[1] == "code" else _by_path
+        runs = [sorted(group[at : at + _SLICE], key=by) for at in range(0, len(group), _SLICE)]
+        while len(runs) > 1:
+            # Two runs in order are merged in as many steps as they are long, or fewer.
+            runs = [sorted(chain(*runs[at : at + 2]), key=by) for at in range(0, len(runs), 2)]
+        groups[name] = Members(runs[0])
+        groups[name].number()
+    return FindingGroups(shape=shape, groups=groups, shown=shown, taken=len(keys))
 
 
 def _put(
@@ -137,7 +133,7 @@ def _put(
 class FindingRows(TreeRows):
     """Rows over `Findings`. `refresh` reads what changed there; in between nothing moves.
 
-    Where that `is_much`, it is worked out elsewhere: `take_groups(draft().worked_out())` is the
+    Where that `is_much`, it is worked out elsewhere: `take_groups(draft()())` is the
     same. Below the row of a code its findings, each by its own key; in another order these alone.
     """
 
@@ -179,7 +175,7 @@ class FindingRows(TreeRows):
             UsageError: The filter is no regular expression.
         """
         if self._made != self._shape:
-            self.take_groups(self.draft().worked_out())
+            self.take_groups(self.draft()())
             return
         added = islice(self._findings.index.known.items(), self._taken, None)
         self.shown += _put(added, self._groups, self._shape)
@@ -187,13 +183,10 @@ class FindingRows(TreeRows):
         self._begin_open(is_rebuilt=False)
         self._lay_out()
 
-    def draft(self) -> Draft:
-        """What the rows are to be made from."""
-        return Draft(
-            shape=self._shape,
-            keys=tuple(self._findings.index.known.keys()),
-            findings=tuple(self._findings),
-        )
+    def draft(self) -> Callable[[], FindingGroups]:
+        """What makes the groups, of what is known at this moment; in any thread."""
+        known = self._findings.index.known
+        return partial(_grouped, self._shape, tuple(known), tuple(known.values()))
 
     def take_groups(self, grouped: FindingGroups) -> None:
         """Show what was worked out, unless it is of another filter or order than is wanted now."""

@@ -64,7 +64,7 @@ class BrowseView(BrowsePage):
             for name in SORTS
         ]
         choices += [
-            Choice(name=f"column {name}", title=f"{'hide' if name in shown else 'show'} {name}")
+            Choice(f"column {name}", f"{'hide' if name in shown else 'show'} {name}")
             for name in COLUMNS
         ]
 

@@ -6,6 +6,7 @@ what the right side shows, unless a file was asked for that the catalog does not
 
 from asyncio import Lock
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar, Final
 
 from textual import on
@@ -228,16 +229,15 @@ class BrowsePage(View):
             else:
                 self._jump(Target(path=found[0], heading=found[1]))
 
+        read = partial(self.host.task_manager.read, then=jump, group="link", urgent=True)
         match event.leads_to:
             case (str(to), int(line)) if line or self.host.findings.tree.has_sections:
                 self._jump(Target(path=to, top=line))
             case (str(to), 0):
                 # Of a chunk store a link of a person's leads to an original, too.
-                read = self.host.task_manager.read
-                read(lambda store: (store.named(to)[0], ""), jump, group="link", urgent=True)
+                read(lambda store: (store.named(to)[0], ""))
             case str(written):
-                read = self.host.task_manager.read
-                read(lambda store: store.followed(path, written), jump, group="link", urgent=True)
+                read(lambda store: store.followed(path, written))
 
     def action_no_link(self) -> None:
         """Say why enter does nothing in a text."""
@@ -254,10 +254,7 @@ class BrowsePage(View):
         if not found:
             self.host.notify("this text has no headings")
             return
-        choices = [
-            Choice(name=str(line), title=f"{'  ' * (level - 1)}{title}")
-            for level, title, line in found
-        ]
+        choices = [Choice(str(at), f"{'  ' * (level - 1)}{title}") for level, title, at in found]
         here = [line for _, _, line in found if line <= self.detail.reader.begins[0]]
         question = ChoiceScreen("Outline", choices, at=str(here[-1]) if here else "")
 

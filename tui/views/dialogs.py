@@ -489,7 +489,7 @@ class StartScreen(ChoiceScreen):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+q", "dismiss", show=False)]
 
     def __init__(self, error: FilestoreError, ways: Sequence[Choice]) -> None:
-        choices = [*ways, Choice(name="retry", key="r", title="try again")]
+        choices = [*ways, Choice("retry", "try again", key="r")]
         # Those without a letter are as far in as the others.
         super().__init__(
             "", [one if one.key else replace(one, title=f"   {one.title}") for one in choices]

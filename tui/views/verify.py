@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any, ClassVar, Final
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -176,13 +176,7 @@ class VerifyView(View):
 
     def saved(self) -> Mapping[str, Any]:
         """The filter and the order."""
-        shown = self._rows.filter
-        return {
-            "order": self._rows.order,
-            "text": shown.text,
-            "severities": shown.severities,
-            "code": shown.code,
-        }
+        return {"order": self._rows.order, **asdict(self._rows.filter)}
 
     def restore(self, saved: Mapping[str, Any]) -> None:
         """Take up filter and order."""
@@ -213,9 +207,7 @@ class VerifyView(View):
 
     def do_level(self) -> None:
         """Ask how thoroughly."""
-        choices = [
-            Choice(name=name, title=name, about=about) for name, about in texts.LEVELS.items()
-        ]
+        choices = [Choice(name, name, about) for name, about in texts.LEVELS.items()]
         self.app.push_screen(
             ChoiceScreen("Verify how thoroughly?", choices, at=self.host.findings.coverage.level),
             lambda level: self.verify(level) if level is not None else None,
@@ -230,11 +222,11 @@ class VerifyView(View):
     def do_codes(self) -> None:
         """Ask which code is to be shown."""
         known = self.host.findings.by_code()
-        choices = [Choice(name=_ALL, title=_ALL)]
+        choices = [Choice(_ALL, _ALL)]
         for code in worst_first(known):
             sign, word, _ = texts.SEVERITY[CODES[code].severity]
             about = f"{known[code]:,}  {CODES[code].severity} {sign} {word}"
-            choices.append(Choice(name=code, title=code, about=about))
+            choices.append(Choice(code, code, about))
 
         def take(code: str | None) -> None:
             """Show the chosen code, or all of them."""
@@ -378,10 +370,10 @@ class VerifyView(View):
                 self._is_working_out = True
                 draft = self._rows.draft()
                 self.host.task_manager.read(
-                    lambda _: draft.worked_out(),
+                    lambda _: draft(),
                     self._worked_out,
                     group="finding rows",
-                    failed=lambda _: self._worked_out(draft.worked_out()),
+                    failed=lambda _: self._worked_out(draft()),
                 )
         else:
             self._rows.refresh()

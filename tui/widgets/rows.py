@@ -182,22 +182,22 @@ class VirtualRows(Drawn, can_focus=True, inherit_bindings=False):
 
     def open(self) -> bool:
         """Open the row under the cursor; False where nothing is below it, or is shown."""
-        rows, key = self.rows, self.cursor_key
-        if not isinstance(rows, TreeRows) or not isinstance(key, tuple):
-            return False
-        can_open = rows.can_open(key) and not rows.is_open(key)
-        if can_open:
-            self.toggle(key)
-        return can_open
+        return self._turn(is_open=False)
 
     def close(self) -> None:
         """Close the row under the cursor, or go up from it."""
+        if not self._turn(is_open=True) and isinstance(self.cursor_key, tuple):
+            self.move_to(self.cursor_key[:-1])
+
+    def _turn(self, *, is_open: bool) -> bool:
+        """Open or close the row under the cursor, where it can be and is not; whether it was."""
         rows, key = self.rows, self.cursor_key
-        if isinstance(rows, TreeRows) and isinstance(key, tuple):
-            if rows.can_open(key) and rows.is_open(key):
-                self.toggle(key)
-            else:
-                self.move_to(key[:-1])
+        if not isinstance(rows, TreeRows) or not isinstance(key, tuple):
+            return False
+        turns = rows.can_open(key) and rows.is_open(key) == is_open
+        if turns:
+            self.toggle(key)
+        return turns
 
     # Drawing
 

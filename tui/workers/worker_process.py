@@ -368,14 +368,13 @@ class JobRunner:
                     return tasks.Done(value=work(store, self._sender, **given))
             finally:
                 self._under_way = 0
-        except FilestoreError as error:
-            return tasks.Failed(error=error)
         except KeyboardInterrupt:
             self._under_way = 0
             self._close_store()
             return tasks.Stopped()
         except Exception as error:  # the top of a worker: whatever it is, it is reported
-            self._close_store()
+            if not isinstance(error, FilestoreError):
+                self._close_store()
             return tasks.Failed(error=tasks.as_error(error))
 
     def _open(self, *, processes: int) -> InspectedStore:

@@ -280,7 +280,7 @@ def test_rows_worked_out_aside_are_the_same_as_those_made_at_once(
         known.replace(FindingIndex.of(after), FULL, clean=False)
     else:
         known.add(after)
-    rows.take_groups(draft.worked_out())
+    rows.take_groups(draft())
     rows.refresh()
     expected = FindingRows(known)
     expected.filter, expected.order = shown, order
@@ -302,7 +302,7 @@ def test_a_draft_for_another_filter_or_order_is_left(listed, shown, order):
     rows.filter, rows.order = shown, order
     rows.refresh()
     before = keys_of(rows)
-    rows.take_groups(draft.worked_out())
+    rows.take_groups(draft())
     assert keys_of(rows) == before
 
 
