@@ -412,8 +412,7 @@ class PlanRows(TreeRows):
             kinds.setdefault(step.kind, []).append(key)
         self._keys = {kind: tuple(keys) for kind, keys in kinds.items()}
         self._numbers = {key: n for n, key in enumerate(chain(*kinds.values()), start=1)}
-        self._chosen_of: dict[str, int] = {}
-        self.recount()
+        self._chosen_of = Counter(kind for kind, _, _ in self.chosen)
         below: dict[Any, Sequence[Any]] = {**self._keys, LEFT: tuple(range(len(plan.left)))}
         super().__init__(self._line, lambda way: below[way[0]], lambda _: None, lambda _: None)
         self.replace([*self._keys, *([LEFT] if plan.left else [])])
@@ -451,7 +450,7 @@ class PlanRows(TreeRows):
 
     def chosen_of(self, kind: str) -> int:
         """How many steps of a kind are chosen."""
-        return self._chosen_of.get(kind, 0)
+        return self._chosen_of[kind]
 
     def chosen_with(self, way: Hashable) -> Collection[StepKey]:
         """The steps that are chosen, or left, with a row: of a kind all, of what is left none."""
@@ -465,12 +464,6 @@ class PlanRows(TreeRows):
         for keys, by in ((added, 1), (removed, -1)):
             for kind, _, _ in keys:
                 self._chosen_of[kind] += by
-
-    def recount(self) -> None:
-        """Count again, after others changed what is chosen."""
-        self._chosen_of = {
-            kind: len(self.chosen.intersection(keys)) for kind, keys in self._keys.items()
-        }
 
 
 def prepared(

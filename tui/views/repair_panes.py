@@ -265,26 +265,24 @@ class Changes(Horizontal):
         job = JOBS[side]
         self._host.note(f"filestore {self._host.store_option}{job} {identifier}")
 
-        def refused(error: "FilestoreError") -> None:
-            self._show_lines(error_lines(error, is_whole=True))
-            self._host.fail(error)
+        def ended(lines: Sequence[Line]) -> None:
+            self._show_lines(lines)
             self._host.look_again()
 
-        def stopped() -> None:
-            self._show_lines(
-                [line("stopped: either all files of the change were restored, or none", "note")]
-            )
-            self._host.look_again()
+        def refused(error: "FilestoreError") -> None:
+            self._host.fail(error)
+            ended(error_lines(error, is_whole=True))
+
+        def done(result: "UndoResult | None") -> None:
+            lines = texts.undo_lines(result, side=side)
+            self._host.notify(plain(lines[:1]))
+            ended(lines)
+
+        what = line("stopped: either all files of the change were restored, or none", "note")
 
         self._host.task_manager.work(
             Job(name=job, arguments={"identifier": identifier}),
-            Handlers(then=partial(self._done, side), failed=refused, stopped=stopped),
+            Handlers(then=done, failed=refused, stopped=partial(ended, [what])),
             title=f"{job} {identifier}",
             writes=True,
         )
-
-    def _done(self, side: texts.Side, result: "UndoResult | None") -> None:
-        lines = texts.undo_lines(result, side=side)
-        self._show_lines(lines)
-        self._host.notify(plain(lines[:1]))
-        self._host.look_again()

@@ -251,7 +251,7 @@ def test_a_kind_stands_for_all_its_steps() -> None:
     rows = PlanRows(plan(step(), step(path="chunked/b.md"), step("forget", "chunked/c.md")), ())
     rows.close(("reindex",))
     rows.chosen.update(rows.chosen_with(("reindex",)))
-    rows.recount()
+    rows.recount_by(rows.chosen, ())
     assert rows.chosen_of("reindex") == 2
     assert "[x] re-index  2 of 2" in words([rows.row(rows.index_of(("reindex",)) or 0)])
     assert rows.chosen_of("forget") == 0
