@@ -5,6 +5,7 @@ read just now and found to be what was indexed.
 """
 
 import os
+import re
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Final
@@ -51,6 +52,9 @@ if TYPE_CHECKING:
     from filestore.sidecar.session import Parts
     from filestore.sidecar.summary_tree import SummaryTree
 
+_LONGEST_NAME: Final = 8
+"""More words than these ask for no name of a file."""
+_NAME_WORDS: Final = re.compile(r"[^\W_]+")
 _NEAREST: Final = 3
 """How many are shown where nothing is close."""
 _MOST_COPIES: Final = 50
@@ -252,11 +256,13 @@ class Searcher:
         self.found = {}
         # A file takes one place, whichever of its sections answer.
         depth = _SECTIONS * count if self._layout.has_sections else count
-        depth = max(DEPTH, depth) if mode == "hybrid" or collapses else depth
+        depth = max(DEPTH, depth) if mode != "vector" or collapses else depth
         looks: dict[Text, Look] = {}
         self._looker.begin(shows_gone=self.behind.shows_gone)
         while True:
             ranked, mode, is_all = self._ranked(queries, mode, depth, allowed)
+            if mode != "vector":
+                ranked = self._named_so_first(ranked)
             if collapses:
                 # No summary is above what it was made from.
                 rows = self._catalog.files(list(dict.fromkeys(path for (path, _), _, _ in ranked)))
@@ -305,6 +311,24 @@ class Searcher:
             is_all = is_all and len(others) < depth
             rankings[f"rewrite {number}"] = [(text, score) for text, score, _ in others]
         return self._retriever.fuse(queries[0], rankings), mode, is_all
+
+    def _named_so_first(self, ranked: Sequence[Ranked]) -> list[Ranked]:
+        """The same, but first the documents with all that is asked in the name of their file.
+
+        Vectors do not know that name, and what mentions a document is near to it. However many
+        hits are wanted, as many places are looked at.
+        """
+        asked = _words_of(" ".join(clause.text for clause in self._asked.wanted()))
+        if not 0 < len(asked) <= _LONGEST_NAME:
+            return list(ranked)
+        head, marker = list(ranked[:DEPTH]), self.marker()
+        rows = self._catalog.files(list(dict.fromkeys(path for (path, _), _, _ in head)))
+        shares = {
+            path: _share_of_name(row.source or row.resource or path, asked, marker)
+            for path, row in rows.items()
+        }
+        head.sort(key=lambda one: shares.get(one[0][0], 0.0), reverse=True)
+        return [*head, *ranked[DEPTH:]]
 
     def _traverse(
         self, queries: Sequence[ParsedQuery], mode: Mode, allowed: set[int] | None
@@ -491,3 +515,23 @@ class Searcher:
             why=why,
             via=tuple(map(self._places.tree.store_path, self._via.get(row.path, ()))),
         )
+
+
+def _words_of(text: str) -> list[str]:
+    return [word.casefold() for word in _NAME_WORDS.findall(text)]
+
+
+def _share_of_name(path: str, asked: Sequence[str], marker: Marker) -> float:
+    """How much of the name of a file is asked for, 0 to 1; 0 where it lacks a word of the query."""
+    name = os.path.splitext(os.path.basename(path))[0]
+    words = list(_NAME_WORDS.finditer(name))
+    if [word[0].casefold() for word in words] == asked:
+        return 1.0
+    marks = marker.marks(name)
+    found = [
+        word[0].casefold()
+        for word in words
+        if any(one.start < word.end() and word.start() < one.end for one in marks)
+    ]
+    # Of an identifier a part is marked as well: a name has to have as many words.
+    return len(found) / len(words) if found and len(set(found)) >= len(set(asked)) else 0.0

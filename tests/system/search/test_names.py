@@ -56,6 +56,33 @@ def test_names_and_properties_find_a_document(named: Any) -> None:
     named.assert_settled()
 
 
+@pytest.mark.parametrize("embedder", ["builtin", "minilm"])
+def test_a_note_comes_before_those_that_mention_it(new_workspace: Any, embedder: str) -> None:
+    """By the name of its file, however often and near they mention it, however many are wanted."""
+    work = new_workspace(init=False)
+    work.write("Zanzibar trip.md", "We fly in May.\n\n## Costs\n\nAbout 900 each.\n")
+    work.write("Other note.md", "See [[Zanzibar trip]]. Zanzibar is warm, Zanzibar is far.\n")
+    work.write("costs/Zanzibar trip costs.md", "Flights and a room.\n")
+    work.write("note.md", "Call `app.note.create` with a title.\n")
+    work.write("api.md", "# Commands\n\n`app.note.create` makes one.\n")
+    work("init", "--in-place", "--embedder", embedder)
+    for mode in ("hybrid", "keyword"):
+        for query, first in (
+            ("Zanzibar trip", ["Zanzibar trip.md", "costs/Zanzibar trip costs.md"]),
+            ("zanzibar", ["Zanzibar trip.md", "costs/Zanzibar trip costs.md"]),
+            ("the trip to Zanzibar", []),
+        ):
+            hits = work.json("search", query, "--mode", mode)["hits"]
+            paths = [hit["path"] for hit in hits]
+            assert paths[: len(first)] == first, (mode, query)
+            assert "Other note.md" in paths
+            alone = work.json("search", query, "--mode", mode, "-k", "1")["hits"]
+            assert alone[0]["path"] == paths[0]
+        # A part of an identifier is no name.
+        hits = work.json("search", "app.note.create", "--mode", mode)["hits"]
+        assert {hit["path"] for hit in hits[:2]} == {"note.md", "api.md"}
+
+
 def test_what_is_said_now_is_what_finds(named: Any) -> None:
     """A changed property or name is followed, and nothing is embedded again."""
     if "in-place" in (named.folder / "filestore.toml").read_text():
