@@ -241,13 +241,11 @@ class FindingRows(TreeRows):
             # Also a finding's without the last of it: what it is below.
             return super().index_of(key[:1]) if self._is_grouped else None
         name = _group_name(key[0], self._laid_out_by)
-        found = super().index_of((name, key))
-        if found is None:
-            # A file that was edited may still have the finding, in other lines.
-            for alike in self._findings.index.of_path(key[1]):
-                if found is None and alike.code == key[0]:
-                    found = super().index_of((name, key_of(alike)))
-        return found
+        # A file that was edited may still have the finding, in other lines.
+        of_file = self._findings.index.of_path(key[1])
+        alike = (key_of(one) for one in of_file if one.code == key[0])
+        places = map(super().index_of, ((name, one) for one in chain([key], alike)))
+        return next((place for place in places if place is not None), None)
 
     def _line(self, key: RowKey) -> Line | None:
         finding = self.finding(key)
