@@ -291,7 +291,8 @@ def called_later():
     """The methods of the inspector that it has called at another time, by name."""
     for path in sorted((Path(__file__).parents[2] / "tui").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Call) and ast.unparse(node.func)[5:] in CALLED_LATER:
+            name = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+            if name[5:] in CALLED_LATER or name.endswith(".begin"):
                 given = map(ast.unparse, node.args)
                 yield from (one[5:] for one in given if one.startswith("self."))
 

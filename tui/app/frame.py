@@ -35,7 +35,7 @@ from filestore import FilestoreError, Finding
 from filestore.browse import InspectorOptions, shown_path
 from tui import actions
 from tui.actions import ActionContext, Place
-from tui.formatting import one_line, quoted, span
+from tui.formatting import line, one_line, quoted, span
 from tui.formatting import reports as texts
 from tui.formatting.rows import COLUMNS
 from tui.state.findings import Findings
@@ -43,7 +43,7 @@ from tui.views.context import Severity, View, bindings_of
 from tui.views.dialogs import Panel, SmallScreen, is_too_small
 from tui.widgets.bars import Bar, Item
 from tui.widgets.drawing import THEMES, first_theme
-from tui.widgets.upstream import KeysInOrder, MainScreen, TerminalDriver, drawable
+from tui.widgets.upstream import Delay, KeysInOrder, MainScreen, TerminalDriver, drawable
 from tui.workers.faults import UnexpectedError, trace_of
 from tui.workers.session_file import Saved
 from tui.workers.task_manager import TaskManager
@@ -124,8 +124,7 @@ class Frame(KeysInOrder):
         self.views: list[View] = []
         """The pages that were made."""
         self._work_timer: Timer | None = None
-        self._quiet_at = 0.0
-        """When the notification has expired."""
+        self._expiring = Delay(self)
         self._error = ("", 0.0)
         """The last one of an error, and until when it is shown."""
         self._shown_errors: dict[str, float] = {}
@@ -243,8 +242,7 @@ class Frame(KeysInOrder):
         super().notify(
             safe, title=one_line(title), severity=severity, timeout=timeout_s, markup=False
         )
-        self._quiet_at = now + timeout_s
-        self.set_timer(timeout_s + AFTERWARDS_S, self._clear_expired)
+        self._expiring.begin(timeout_s + AFTERWARDS_S, self._clear_expired)
 
     def _clear_expired(self) -> None:
         """Remove the notification once it has expired, and paint what was below it.
@@ -252,7 +250,7 @@ class Frame(KeysInOrder):
         Textual compares the layout with the one before to know what to paint. Asking for the
         place of a widget in between renews the one before, and the message stays on the terminal.
         """
-        if time.monotonic() >= self._quiet_at and self.screen_stack:
+        if self.screen_stack:
             self.clear_notifications()
             self.screen.refresh(layout=True)
 
@@ -530,7 +528,7 @@ class Frame(KeysInOrder):
                 if not (refused and action.rare):
                     label = actions.key_label(self.keys_of(action)[0])
                     words = texts.key_words(label, action.title, refused=refused)
-                    items.append(Item(line=words, press=f"{action.place}.{action.name}"))
+                    items.append(Item(words, f"{action.place}.{action.name}"))
             self._footer.show(items)
 
     def draw_head(self) -> None:
@@ -539,14 +537,11 @@ class Frame(KeysInOrder):
             return
         found = self.findings.index.severities
         pages = [
-            Item(
-                line=texts.page_name(name, title, current=name == self.page, found=found),
-                press=name,
-            )
+            Item(texts.page_name(name, title, current=name == self.page, found=found), name)
             for name, title in texts.PAGES
         ]
         names = [
-            Item(line=(span(name, "title"),), gives_way=2 - number)
+            Item(line(name, "title"), gives_way=2 - number)
             for number, name in enumerate(("filestore", texts.store_name(self.root)))
         ]
         running = self.findings.coverage.is_running

@@ -297,7 +297,7 @@ class Detail(Vertical):
         # A section has the name of its action.
         # The last ones give way to what was found; the current one stays.
         items = [
-            Item(line=line, press=f"browse.{name}", gives_way=(name != self.section) * number)
+            Item(line, f"browse.{name}", gives_way=(name != self.section) * number)
             for number, (name, line) in enumerate(found.items())
         ]
         words = f"{current} of {many}" if many else "no match"

@@ -11,7 +11,6 @@ from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.message import Message
-from textual.timer import Timer
 from textual.widgets import Input
 
 from filestore import FilestoreError
@@ -23,6 +22,7 @@ from tui.views.context import Target, ViewContext
 from tui.widgets.bars import Caption
 from tui.widgets.rows import VirtualRows
 from tui.widgets.text import LineField
+from tui.widgets.upstream import Delay
 from tui.workers.tasks import Handlers, Job, Task
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class BrowseSearch(Vertical):
         self._question: Task | None = None
         """The question, while it has no answer."""
         self._asked_at = 0.0
-        self._waiting: Timer | None = None
+        self._waiting = Delay(self)
         self.input = LineField(
             then=self.hits, placeholder='words, "a phrase", prefix*, -not', id="browse-query"
         )
@@ -215,7 +215,7 @@ class BrowseSearch(Vertical):
             title=f"search for {cut(query, 40)}",
         )
         self._asked_at = time.monotonic()
-        self._waiting = self.set_interval(ASKED_S, self._show_asking)
+        self._waiting.begin(ASKED_S, self._show_asking)
         if not is_typing:
             self._show_asking()
 
@@ -226,6 +226,7 @@ class BrowseSearch(Vertical):
 
     def _show_asking(self) -> None:
         if self._question is not None:
+            self._waiting.begin(ASKED_S, self._show_asking)
             seconds = time.monotonic() - self._asked_at
             self._answer_caption.show(
                 texts.asking_lines(self.query_words, seconds, shown_after_s=ASKED_S)
@@ -233,9 +234,7 @@ class BrowseSearch(Vertical):
 
     def _end_waiting(self) -> None:
         self._question = None
-        if self._waiting is not None:
-            self._waiting.stop()
-            self._waiting = None
+        self._waiting.stop()
 
     def cancel(self) -> bool:
         """Cancel the search; False where none is running."""

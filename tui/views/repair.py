@@ -14,7 +14,6 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.events import DescendantFocus
-from textual.timer import Timer
 from textual.widget import Widget
 
 from filestore import Policy
@@ -37,6 +36,7 @@ from tui.views.dialogs import ConfirmScreen
 from tui.views.repair_panes import Changes, PlanPane
 from tui.widgets.bars import Caption
 from tui.widgets.rows import VirtualRows
+from tui.widgets.upstream import Delay
 from tui.workers.tasks import Handlers, Job, Task
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class RepairView(View):
         self._writes_files = False
         """Whether the running work writes files; otherwise there is nothing to undo."""
         self._job: Task | None = None
-        self._ticking: Timer | None = None
+        self._ticking = Delay(self)
         self._head = Caption(id="plan-head", most=1)
         self._footer = Caption(id="plan-footer", most=3)
         self._pane = PlanPane(texts.NO_PLAN, id="plan")
@@ -117,7 +117,6 @@ class RepairView(View):
 
     def on_mount(self) -> None:
         """Draw head and footer."""
-        self._ticking = self.set_interval(PROGRESS_S, self._draw, pause=True)
         self._draw()
 
     @property
@@ -466,14 +465,10 @@ class RepairView(View):
 
     def _begin(self, task: Task) -> None:
         self._job = task
-        if self._ticking is not None:
-            self._ticking.resume()
         self._draw()
 
     def _end(self) -> None:
         self._job = None
-        if self._ticking is not None:
-            self._ticking.pause()
         self._draw()
         self.host.context_changed()
 
@@ -493,6 +488,7 @@ class RepairView(View):
         self._head.show([title])
         lines: list[Line] = []
         if self._job is not None:
+            self._ticking.begin(PROGRESS_S, self._draw)
             files = ", u restores files" if self._writes_files else ""
             safe = f"x stops it safely{files}" if self._job.writes else "x stops it"
             lines.append((*self._job.progress(), *line(f"  {safe}", "quiet")))

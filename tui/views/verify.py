@@ -9,7 +9,6 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
-from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Input
 
@@ -74,7 +73,7 @@ class VerifyView(View):
         self.list = VirtualRows(id="findings", marked_with=self._rows.members)
         self.evidence = TextPane(id="evidence", classes="aside")
         self._following = EvidenceLoader(host, self.evidence)
-        self._drawing: Timer | None = None
+        self._drawing = Delay(self)
         self._typing = Delay(self)
         self._is_stale = False
         self._is_working_out = False
@@ -95,14 +94,6 @@ class VerifyView(View):
         """Show what is known."""
         self.list.marks = self.host.findings.marked
         self.list.show(self._rows)
-
-        def draw_progress() -> None:
-            self._verifying.tick()
-            if not self._verifying.is_running and self._drawing is not None:
-                self._drawing.pause()
-            self._draw()
-
-        self._drawing = self.set_interval(DRAWING_S, draw_progress, pause=True)
         self.call_after_refresh(self._take_up)
 
     # What the frame asks
@@ -195,8 +186,13 @@ class VerifyView(View):
     def verify(self, level: str) -> None:
         """Begin to verify, and show what is found as it is found."""
         self._verifying.begin(level)
-        if self._drawing is not None:
-            self._drawing.resume()
+        self._draw_progress()
+
+    def _draw_progress(self) -> None:
+        """Draw how far it is, again and again until it ends."""
+        self._verifying.tick()
+        if self._verifying.is_running:
+            self._drawing.begin(DRAWING_S, self._draw_progress)
         self._draw()
 
     # Actions

@@ -22,7 +22,7 @@ LEAST: Final = 8
 """The least columns for the text on the right."""
 
 
-class Item(Struct, frozen=True, kw_only=True):
+class Item(Struct, frozen=True):
     """An item of a bar."""
 
     line: Line

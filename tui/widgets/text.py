@@ -20,12 +20,12 @@ from textual.geometry import Region, Size
 from textual.message import Message
 from textual.selection import Selection
 from textual.strip import Strip
-from textual.timer import Timer
 from textual.widget import Widget
 from textual.widgets import Input
 
 from tui.formatting import Line, Span, one_line
 from tui.widgets.drawing import PLAIN, TAB, Drawn, Wrapping, cells, hanging
+from tui.widgets.upstream import Delay
 
 _SHORT: Final = 2
 """Letters of a word that is marked only as a whole where longer ones are sought."""
@@ -77,7 +77,7 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
         self._is_held = False
         """Set during a scroll that is not a choice of the user."""
         self._follows_end = False
-        self._going_on: Timer | None = None
+        self._going_on = Delay(self)
         self._sought: Sequence[str] = ()
         self._matches: list[Match] = []
         self._current: int | None = None
@@ -173,8 +173,7 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
 
     def _lay(self) -> None:
         """Wrap what is needed now, and scroll to the place."""
-        if self._going_on is not None:
-            self._going_on.stop()
+        self._going_on.stop()
         width = self.text_width
         if width > 0:
             self._wrapping = Wrapping(self._lines, width, hanging=hanging)
@@ -188,7 +187,7 @@ class TextPane(Drawn, can_focus=True, inherit_bindings=False):
         """Take the height there is so far, and have the rest wrapped."""
         self.virtual_size = Size(0, len(self._wrapping))
         if not self._wrapping.is_done:
-            self._going_on = self.set_timer(_PAUSE_S, self._go_on)
+            self._going_on.begin(_PAUSE_S, self._go_on)
 
     def _go_on(self) -> None:
         until_s = time.monotonic() + _WORK_S
