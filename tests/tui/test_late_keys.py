@@ -65,12 +65,8 @@ def test_what_is_typed_before_the_command_line_is_there_is_not_lost(root):
         inspector.do_prompt()
         for letter in "help":
             inspector.simulate_key(letter)
-        for _ in range(100):
-            await pilot.pause(0.02)
-            if isinstance(inspector.screen, PromptScreen) and inspector.focused is not None:
-                break
-        await pilot.pause(0.1)
-        assert inspector.screen.query_one("Input").value == "help"
+        await until(pilot, lambda: isinstance(inspector.screen, PromptScreen))
+        await until(pilot, lambda: inspector.screen.query_one("Input").value == "help")
 
     session(root, act)
 
