@@ -3,6 +3,7 @@
 Hands over, as `Store` does; `filestore.browse` names it.
 """
 
+import os
 from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -86,6 +87,13 @@ class InspectedStore(Store):
         except FilestoreError as error:
             return f"{error.message}: {error.remedy}" if error.remedy else error.message
         return ""
+
+    def git_stamp(self) -> int:
+        """When git last wrote its state, in ns; 0 without git."""
+        from filestore.git import repository
+
+        state = repository.git_folder(self.places.root)
+        return os.stat(state).st_mtime_ns if state is not None else 0
 
     def sync_but(
         self, *, forget: "Collection[StorePath]", on_progress: OnProgress = ignore

@@ -1,5 +1,7 @@
 """A conflict as somebody at the keyboard sees it: both sides, a choice, a plan, no surprise."""
 
+import subprocess
+
 import pytest
 
 from filestore import Finding
@@ -242,6 +244,43 @@ def test_what_has_no_sides_is_told(case):
         session.app.choose_side(Finding(code="ingest-conflict", path="chunked/notes/x.md"))
         await session.told("no choice waits there any more")
         await session.until(lambda: not isinstance(session.app.screen, SidesScreen))
+
+    case.inspect(act)
+
+
+def test_a_conflict_that_ends_in_a_shell_is_gone(case, monkeypatch):
+    """Although no file changes: what `git add` writes is git's own."""
+    monkeypatch.setattr("tui.app.inspector.PASSING_S", 0.05)
+    chunk = case.chunks()[1]
+    identity = ["-c", "user.name=A", "-c", "user.email=a@example.org"]
+
+    def git(*words, check=True):
+        subprocess.run(
+            ["git", *identity, *words], cwd=case.folder, check=check, capture_output=True
+        )
+
+    git("init", "-q")
+    git("add", "--all")
+    git("commit", "-qm", "base")
+    for branch, base in (("one", "HEAD"), ("two", "HEAD~1")):
+        git("checkout", "-q", "-b", branch, base)
+        chunk.write_text(f"Of {branch}.\n")
+        git("commit", "-qam", branch)
+    git("merge", "one", check=False)
+    chunk.write_text("Of both.\n")
+
+    def codes(session):
+        return {one.code for one in session.app.findings}
+
+    async def act(session):
+        await session.until(lambda: {"conflict-markers", "git-operation"} <= codes(session))
+        await session.idle()
+        git("add", "--all")
+        await session.until(lambda: "conflict-markers" not in codes(session))
+        assert "git-operation" in codes(session)
+        await session.idle()
+        git("commit", "-qm", "merged")
+        await session.until(lambda: "git-operation" not in codes(session))
 
     case.inspect(act)
 

@@ -36,6 +36,8 @@ from tui.workers.task_manager import TaskManager, make_store
 from tui.workers.tasks import Handlers, Job, Opening
 
 if TYPE_CHECKING:
+    from textual.timer import Timer
+
     from filestore import Status
     from tui.workers.file_watcher import FileWatcher, Notice
 
@@ -58,6 +60,9 @@ class Inspector(Commands):
     def __init__(self, options: Options) -> None:
         super().__init__(options)
         self._watching: FileWatcher | None = None
+        self._following_git: Timer | None = None
+        self._git_stamp = 0
+        """When git last wrote its state; see `InspectedStore.git_stamp`."""
         self._verified = -1
         """The generation that `findings` describes."""
         self._generation = 0
@@ -186,6 +191,10 @@ class Inspector(Commands):
 
     def cannot_open(self, error: FilestoreError) -> None:
         """Show why there is nothing, and what to do."""
+        if isinstance(error, NoStoreError) and self.root and not os.path.isdir(self.root):
+            # One that was open: a new one in its place would hide it.
+            message = f"{self.root} is gone: moved, deleted, or on a disk that is not mounted"
+            error = NoStoreError(f"{message}; restore it, then try again")
         self._until_first.close()
         if self.task_manager is not None:
             self.task_manager.end()
@@ -370,9 +379,6 @@ class Inspector(Commands):
         if isinstance(error, NoStoreError) and self.views:
             if not self._is_gone:
                 self._is_gone = True
-                message = f"{self.root} is gone: moved, deleted, or on a disk that is not mounted"
-                if not os.path.isdir(self.root):
-                    error = NoStoreError(f"{message}; restore it, then try again")
                 self.cannot_open(error)
             return
         super().fail(error)
@@ -430,6 +436,24 @@ class Inspector(Commands):
         if any(finding.meaning.passing for finding in status.findings):
             # No event reports that a lock was released.
             self.set_timer(PASSING_S, self._look)
+        if any(finding.meaning.of_git for finding in status.findings):
+            self._follow_git()
+
+    def _follow_git(self) -> None:
+        """Look again once git wrote something: a conflict may end without a change of a file."""
+
+        def take(stamp: int) -> None:
+            known, self._git_stamp = self._git_stamp or stamp, stamp
+            if known != stamp:
+                self._look()
+                return
+            if self._following_git is not None:
+                self._following_git.stop()
+            self._following_git = self.set_timer(PASSING_S, self._follow_git)
+
+        self.task_manager.read(
+            lambda store: store.git_stamp(), take, group="git", failed=lambda _: None
+        )
 
     def check(self, paths: Iterable[str], then: Callable[[Sequence[Finding]], None]) -> None:
         """Check some files alone, and show the findings."""

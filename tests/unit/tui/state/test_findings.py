@@ -318,6 +318,13 @@ def test_long_lists_are_sorted_as_short_ones_are():
     assert len(paths) == len(numbers)
 
 
+@pytest.mark.parametrize(("code", "is_kept"), [("git-operation", 0), ("locked", 0), ("litter", 1)])
+def test_what_went_on_before_is_not_kept(code, is_kept):
+    """A merge that has ended is no finding any more; other notes stay until all is checked."""
+    merged = by_stats([Finding(code=code, path="../.git")], [])
+    assert len(merged.index.known) == is_kept
+
+
 @pytest.mark.parametrize("order", ORDERS)
 def test_a_finding_in_other_lines_is_found_by_its_file(order):
     """An edit moves the lines of a finding: the cursor stays on it, not on one of another file."""
