@@ -193,7 +193,8 @@ class Marker:
         """
         if not self._spoken:
             return []
-        text = text[:MOST_CHARACTERS]
+        # A name may have bytes that are no text.
+        text = text[:MOST_CHARACTERS].encode("utf-8", "replace").decode()
         language = language_of(clean(text[:2_000]), self._languages[0])
         found = self._marked_as_written(text, language)
         joined: list[Mark] = []

@@ -43,6 +43,7 @@ CASES = {
     ('"ไทย python" x', "ภาษาไทย Python ไทย"): ["ไทย Python"],
     ("हिन्दी", "यह हिन्दी है"): ["हिन्दी"],
     ("soft", "so\u00adft"): ["so\u00adft"],
+    ("stone", "no\udcff stone"): ["stone"],
     ("Stadt", "Die Hauptstadt ist nicht die Stadt, und der Rat ist mit von des"): [
         "stadt",
         "Stadt",
