@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from msgspec.structs import replace
 
@@ -36,8 +36,6 @@ from tui.workers.task_manager import TaskManager, make_store
 from tui.workers.tasks import Handlers, Job, Opening
 
 if TYPE_CHECKING:
-    from textual.timer import Timer
-
     from filestore import Status
     from tui.workers.file_watcher import FileWatcher, Notice
 
@@ -60,7 +58,7 @@ class Inspector(Commands):
     def __init__(self, options: Options) -> None:
         super().__init__(options)
         self._watching: FileWatcher | None = None
-        self._following_git: Timer | None = None
+        self._following_git = Delay(self)
         self._git_stamp = 0
         """When git last wrote its state; see `InspectedStore.git_stamp`."""
         self._verified = -1
@@ -106,14 +104,13 @@ class Inspector(Commands):
         # The one that was open stays the one: the working folder may be gone, or another one.
         named = self.options.store or self.root or None
         try:
-            root = find_root(named or os.getcwd(), named)
+            self.root = find_root(named or os.getcwd(), named)
         except FilestoreError as error:
             self.cannot_open(error)
             return
-        self.root = root
         self._is_gone = False
         self.task_manager = TaskManager(
-            Opening(root=root, configuration=self.options.configuration),
+            Opening(root=self.root, configuration=self.options.configuration),
             post=self.post,
             failed=self.fail,
             changed=self.work_changed,
@@ -241,16 +238,14 @@ class Inspector(Commands):
             if root == OTHER:
                 self.push_screen(PromptScreen("open ", hint="the folder of a store"), leave)
             elif root:
-                self._leave_for_folder(os.path.abspath(os.path.expanduser(root)))
+                folder = os.path.abspath(os.path.expanduser(root))
+                try:
+                    self.leave_for(find_root(folder, folder))
+                except FilestoreError as error:
+                    # It is not this store that is gone.
+                    super(Inspector, self).fail(error)
 
         self.push_screen(ChoiceScreen("Stores", [*self._recent(), other]), leave)
-
-    def _leave_for_folder(self, folder: str) -> None:
-        try:
-            self.leave_for(find_root(folder, folder))
-        except FilestoreError as error:
-            # It is not this store that is gone.
-            super().fail(error)
 
     def _take_way(self, error: FilestoreError, way: str | None) -> None:
         """Go on from the screen that is shown where no store can be opened."""
@@ -288,13 +283,12 @@ class Inspector(Commands):
         self._stop_watching()
         if self.task_manager is None:
             return
-        views: dict[str, Mapping[str, Any]] = {view.place: view.saved() for view in self.views}
         saved = Saved(
             root=self.root,
             page=cast("session_file.Page", self.page),
             # NO_COLOR is not a choice for the next session.
             theme=self.saved.theme if self.options.environment.get("NO_COLOR") else self.theme,
-            views=views,
+            views={view.place: view.saved() for view in self.views},
             prompts=tuple(self.prompts[-MOST_PROMPTS:]),
         )
         session_file.write(session_file.path_of(self.root, self.options.environment), saved)
@@ -446,10 +440,8 @@ class Inspector(Commands):
             known, self._git_stamp = self._git_stamp or stamp, stamp
             if known != stamp:
                 self._look()
-                return
-            if self._following_git is not None:
-                self._following_git.stop()
-            self._following_git = self.set_timer(PASSING_S, self._follow_git)
+            else:
+                self._following_git.begin(PASSING_S, self._follow_git)
 
         self.task_manager.read(
             lambda store: store.git_stamp(), take, group="git", failed=lambda _: None

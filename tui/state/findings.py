@@ -183,12 +183,9 @@ def by_stats(
     index = FindingIndex.of(found, tree)
     is_harmless = True
     for finding in known:
-        if finding.code in _PASSING:
-            continue
-        if finding.meaning.shown_by != "stat" or finding.severity == "I":
-            is_harmless = is_harmless and (
-                finding.severity == "I" or key_of(finding) in index.known
-            )
+        is_note = finding.severity == "I"
+        if finding.code not in _PASSING and (is_note or finding.meaning.shown_by != "stat"):
+            is_harmless = is_harmless and (is_note or key_of(finding) in index.known)
             index.add(finding)
     return StatsFindings(index=index, is_kept_harmless=is_harmless)
 

@@ -61,11 +61,6 @@ class Filter(Struct, frozen=True, kw_only=True):
     code: str = ""
     """"" for all."""
 
-    @property
-    def is_all(self) -> bool:
-        """Whether nothing is left out."""
-        return self == Filter()
-
 
 def worst_first(codes: Iterable[str]) -> list[str]:
     """Codes in the order of their groups."""
@@ -116,7 +111,7 @@ def _put(
     """Put findings at the end of their groups; returns how many the filter leaves."""
     _, order, wanted = shape
     keys: Iterable[FindingKey] = (key for key, _ in found)
-    if not wanted.is_all:
+    if wanted != Filter():
         named = (
             (key, f"{one.code} {one.path} {one.other} {one.detail}")
             for key, one in found

@@ -291,7 +291,7 @@ class VerifyView(View):
             self._take_up()
         elif shown.text or self._box.has_class("open"):
             self._leave_box(text="")
-        elif not shown.is_all:
+        elif shown != Filter():
             self._filter(Filter())
 
     # The filter
@@ -430,7 +430,7 @@ class VerifyView(View):
         head = [self._verifying.line(), (*counts, order)]
         if self._mistake:
             head.append(line(self._mistake, "warning"))
-        elif not shown.is_all:
+        elif shown != Filter():
             shown_here = self._rows.shown
             head.append(
                 texts.filters_line(shown.text, shown.severities, shown.code, shown=shown_here)
