@@ -385,9 +385,7 @@ def taken(
         return "resolve it in an editor: no side was chosen"
     # Where some are in a code block, only a person can tell which count.
     blocks = list(fenced(data or b"", 0))
-    shown = [
-        one for one in found if any(first < one.start and one.end <= last for first, last in blocks)
-    ]
+    shown = [one for one in found if any(at < one.start and one.end <= to for at, to in blocks)]
     if shown and len(shown) < len(found):
         at = "{}-{}".format(*shown[0].lines)
         problem = f"the markers in lines {at} are in a code block, others are not"

@@ -42,10 +42,11 @@ SHOWN = """
 import asyncio, sys
 from tui.app import inspector as app
 from tui.app.frame import Options
+from tui.views import browse_detail
 
 async def session(root):
     # What comes after the first picture may load what it likes, but that is not looked at here.
-    app.AFTER_FIRST_S = 1000.0
+    app.AFTER_FIRST_S = browse_detail.SETTLED_S = 1000.0
     inspector = app.Inspector(Options(store=root, configuration=root, environment={}))
     async with inspector.run_test(size=(120, 40)) as pilot:
         for _ in range(500):

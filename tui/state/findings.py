@@ -166,10 +166,6 @@ class StatsFindings(Struct, frozen=True, kw_only=True):
     """Whether all that was kept is only worth knowing."""
 
 
-_PASSING: Final = ("git-operation", "locked")
-"""Notes of what goes on now: every look at stats tells them anew."""
-
-
 def by_stats(
     known: Iterable[Finding], found: Iterable[Finding], tree: Tree = CHUNKS
 ) -> StatsFindings:
@@ -183,8 +179,10 @@ def by_stats(
     index = FindingIndex.of(found, tree)
     is_harmless = True
     for finding in known:
-        is_note = finding.severity == "I"
-        if finding.code not in _PASSING and (is_note or finding.meaning.shown_by != "stat"):
+        about, is_note = finding.meaning, finding.severity == "I"
+        # What goes on just now every look at stats tells anew.
+        is_lasting = is_note and not (about.passing or about.of_git)
+        if about.shown_by != "stat" or is_lasting:
             is_harmless = is_harmless and (is_note or key_of(finding) in index.known)
             index.add(finding)
     return StatsFindings(index=index, is_kept_harmless=is_harmless)
