@@ -4,6 +4,7 @@ import fcntl
 import os
 import pty
 import select
+import signal
 import struct
 import sys
 import termios
@@ -66,6 +67,10 @@ def on_terminal(
         if not part:
             break
         seen += part
+    else:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        raise AssertionError(f"not ended within {within_s} s: {seen!r}")
     os.close(terminal)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     assert typed == len(keys), seen

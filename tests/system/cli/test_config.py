@@ -88,7 +88,7 @@ def test_a_store_sets_none_of_it(run: Run, vault: Path) -> None:
     assert shown.text.count(".md") == 3
     assert "defaults" in run("search", "harbour", cwd=vault).stderr
     assert "evil" not in on_terminal(vault, "search", "harbour").text
-    on_terminal(vault, "show", "lease.md", size=(2, 80))
+    on_terminal(vault, "show", "lease.md", size=(2, 80), PAGER="cat")
     assert not (vault / "owned").exists()
 
 

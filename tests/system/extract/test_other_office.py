@@ -327,32 +327,37 @@ REPEATED = (
 BILLION = '<!DOCTYPE x [<!ENTITY a "aaaaaaaa"><!ENTITY b "&a;&a;&a;&a;">]>'
 
 
-def hostile():
-    deep = workbook({"S": row(1, A="x")})
-    deep["xl/worksheets/s1.xml"] = "<a>" * 20_000 + "</a>" * 20_000
-    entities = workbook({"S": row(1, A="x")})
-    entities["xl/workbook.xml"] = BILLION + entities["xl/workbook.xml"]
-    large = workbook({"S": row(1, A="x")})
-    large["xl/worksheets/s1.xml"] = b" " * 70_000_000
-    outside = workbook({"S": row(1, A="x")}) | {"../../evil.xml": "x"}
-    yield "deep.xlsx", packed(deep)
-    yield "entities.xlsx", packed(entities)
-    yield "large.xlsx", packed(large)
-    yield "outside.xlsx", packed(outside)
-    yield "repeated.ods", packed(open_document("spreadsheet", REPEATED))
-    yield "bomb.epub", packed(book("<p>x</p>") | {"in/s1.xhtml": b"a" * 80_000_000})
-    yield "none.epub", packed({"mimetype": "application/epub+zip"})
-    yield "deep.rtf", b"{\\rtf1 " + b"{" * 500_000
-    yield "binary.rtf", b"{\\rtf1 {\\pict\\bin2000000000 x}"
-    yield "ole.xls", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\xff" * 4_096
-    yield "ole.doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(4_096)
-    yield "page.xls", b"<html><table><tr><td>1</td></tr></table></html>"
-    yield "empty.ppt", b""
-    yield "a-pdf.doc", b"%PDF-1.4"
+def with_sheet(sheet):
+    return packed(workbook({"S": row(1, A="x")}) | {"xl/worksheets/s1.xml": sheet})
 
 
-@pytest.mark.parametrize(("name", "data"), list(hostile()), ids=[name for name, _ in hostile()])
-def test_what_is_made_to_do_harm_is_refused_in_one_sentence(name, data):
+def with_entities():
+    parts = workbook({"S": row(1, A="x")})
+    return packed(parts | {"xl/workbook.xml": BILLION + parts["xl/workbook.xml"]})
+
+
+# Made where they are used: some are large, and each process collects all tests.
+HOSTILE = {
+    "deep.xlsx": lambda: with_sheet("<a>" * 20_000 + "</a>" * 20_000),
+    "entities.xlsx": with_entities,
+    "large.xlsx": lambda: with_sheet(b" " * 70_000_000),
+    "outside.xlsx": lambda: packed(workbook({"S": row(1, A="x")}) | {"../../evil.xml": "x"}),
+    "repeated.ods": lambda: packed(open_document("spreadsheet", REPEATED)),
+    "bomb.epub": lambda: packed(book("<p>x</p>") | {"in/s1.xhtml": b"a" * 80_000_000}),
+    "none.epub": lambda: packed({"mimetype": "application/epub+zip"}),
+    "deep.rtf": lambda: b"{\\rtf1 " + b"{" * 500_000,
+    "binary.rtf": lambda: b"{\\rtf1 {\\pict\\bin2000000000 x}",
+    "ole.xls": lambda: b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\xff" * 4_096,
+    "ole.doc": lambda: b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(4_096),
+    "page.xls": lambda: b"<html><table><tr><td>1</td></tr></table></html>",
+    "empty.ppt": bytes,
+    "a-pdf.doc": lambda: b"%PDF-1.4",
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_what_is_made_to_do_harm_is_refused_in_one_sentence(name):
+    data = HOSTILE[name]()
     with pytest.raises(ExtractionError) as refusal:
         read(data, name)
     assert refusal.value.message.startswith(name)

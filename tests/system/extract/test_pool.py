@@ -1,5 +1,6 @@
 """Extraction in child processes: what a file does to its reader, it does to nobody else."""
 
+import contextlib
 import os
 import signal
 from collections.abc import Iterator
@@ -25,10 +26,13 @@ def child() -> Iterator[ExtractionProcess]:
 
 def child_pids() -> list[int]:
     """The processes that this one started and that read documents."""
-    tasks = Path("/proc/self/task")
-    pids = [int(pid) for task in tasks.iterdir() for pid in (task / "children").read_text().split()]
+    pids = []
+    for task in Path("/proc/self/task").iterdir():
+        # A thread may have ended since it was listed.
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            pids += (task / "children").read_text().split()
     readers = []
-    for pid in pids:
+    for pid in map(int, pids):
         command = Path(f"/proc/{pid}/cmdline").read_bytes()
         if b"filestore.extract.pool" in command:
             readers.append(pid)

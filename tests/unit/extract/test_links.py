@@ -162,10 +162,10 @@ def test_blanks_in_place_of_code_move_nothing(text):
         "<a='>",
     ],
 )
-def test_a_megabyte_of_markup_is_read(unit):
+def test_much_markup_is_read(unit):
     """In a time that grows as the text does: with its square, no such test would ever end."""
     for head in ("", "[a]: x\n\n"):
-        assert len(links(head + unit * (1_000_000 // len(unit)))) <= MOST_LINKS
+        assert len(links(head + unit * (250_000 // len(unit)))) <= MOST_LINKS
 
 
 @pytest.mark.parametrize(
