@@ -160,6 +160,8 @@ def brief(value: object) -> str:
     if isinstance(value, int) and value.bit_length() > _SHOWN_BITS:
         return f"a number of {value.bit_length():,} bits"
     text = repr(value[: _SHOWN + 1] if isinstance(value, str) else value)
+    # As `shown_path` spells a byte that is no text.
+    text = _pattern(r"\\udc([89a-f][0-9a-f])").sub(r"\\x\1", text)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 

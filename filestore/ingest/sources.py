@@ -192,7 +192,8 @@ def check_name(name: str, *, chosen_in: str = "", remedy: str = _ANOTHER_NAME) -
     Args:
         name: Of a resource, or of a folder that a program names.
         chosen_in: Where it is to lie, of one that somebody thought of: unless it is there already
-            every system has to hold it. "" for the name of a file that is added, as that is.
+            every system has to hold it. "" for the name of a file that is added, as that is: its
+            path stands before the message.
         remedy: What helps.
 
     Raises:
@@ -202,7 +203,8 @@ def check_name(name: str, *, chosen_in: str = "", remedy: str = _ANOTHER_NAME) -
     if not reason and chosen_in and not os.path.lexists(os.path.join(chosen_in, name)):
         reason = why_no_name(name) or why_unportable(name)
     if reason:
-        raise SourceError(f"{brief(name)} cannot name a document: {reason}", remedy=remedy)
+        which = brief(name) if chosen_in else "its name"
+        raise SourceError(f"{which} cannot name a document: {reason}", remedy=remedy)
 
 
 def read_source(path: str) -> bytes:

@@ -172,6 +172,8 @@ def _opened(places: Places, catalog: Catalog) -> "tuple[Reader | None, str]":
     from filestore.fulltext import Reader
 
     if found_stamp(places, catalog) is None:
+        if places.tree.is_written and not catalog.generation:
+            return None, "nothing was added yet: run 'filestore add PATH'"
         return None, "there is no full-text index: run 'filestore sync'"
     stamp, wanted = own_stamp(places, catalog), catalog.generation
     try:

@@ -551,6 +551,17 @@ def test_what_fails_is_called_as_it_was_typed(either: Any, tmp_path: Path, words
         assert [one["source"].rpartition("/")[2] for one in report["failed"]] == ["empty.md"]
 
 
+def test_a_name_that_is_no_text_is_said_once(either: Any) -> None:
+    """As the path before the message spells it, and so does a name that was chosen."""
+    either.write(os.fsdecode(b"no\xff.md"), "Words.\n")
+    done = either("add", os.fsdecode(b"no\xff.md"), code=3)
+    said = done.stderr.splitlines()[0]
+    assert said == r"failed no\xff.md: its name cannot name a document: it is not valid UTF-8"
+    either.write("yes.md", "Words.\n")
+    done = either("add", "yes.md", "--into", os.fsdecode(b"no\xff"), code=3)
+    assert r"'no\xff' cannot name a document" in done.stderr
+
+
 def test_a_partial_success_has_its_own_sentence_and_code(either: Any) -> None:
     """Some added and some failed is 5 with counts and grouped reasons; nothing added stays 3."""
     for number in range(3):

@@ -429,3 +429,10 @@ def test_repeated_filters_add_up(workspace: Any) -> None:
     assert hits("--kind", "summary", "--kind", "chunk") == {"a.md", "b.md", "c.md"}
     assert hits("--kind", "summary") == set()
     assert hits("--where", "colour=red", "--where", "size=b.md") == {"b.md"}
+
+
+def test_a_store_to_which_nothing_was_added_names_add(either: Any) -> None:
+    """What a person needs there is a document; a sync finds nothing."""
+    done = either("search", "boiler", code=1)
+    assert "nothing was added yet: run 'filestore add PATH'" in done.stderr
+    assert "sync" not in done.stderr
