@@ -21,6 +21,7 @@ from filestore.core.schema import JsonObject
 from filestore.embed import is_service
 from filestore.embed.models import about
 from filestore.server.operations import CommonOptions, argument, option
+from filestore.sidecar.create import check_place, check_writable
 from filestore.store import Store
 from filestore.sync.apply import SyncReport
 
@@ -100,6 +101,8 @@ def run_init(options: Init) -> int:
     if layout is None:
         layout = "tree"
         if options.folder is None and not (options.json or options.plan):
+            # Nothing is asked, or offered, that would be refused.
+            check_place(absolute(os.curdir))
             seen, chosen = _chosen(asks=not options.no_input and _terminal.is_terminal())
             if chosen == "example":
                 return _walk(_new_example())
@@ -195,10 +198,12 @@ def _chosen(*, asks: bool) -> tuple[FolderLook | None, str]:
     if not seen or not seen.documents:
         return seen, "tree"
     if not asks:
-        _output.note(
-            f"found {_output.count(seen.documents, 'document')} here;"
-            " 'filestore init --in-place' indexes them where they lie"
-        )
+        if not _why_much(os.curdir, seen.documents):
+            they = "it where it lies" if seen.documents == 1 else "them where they lie"
+            _output.note(
+                f"found {_output.count(seen.documents, 'document')} here;"
+                f" 'filestore init --in-place' indexes {they}"
+            )
         return seen, "tree"
     _output.say(seen.words())
     _output.say(f"  1  index them where they lie\n  2  make a chunk store in {DEFAULT_FOLDER}")
@@ -216,19 +221,21 @@ def _refuse_much(folder: str, documents: int) -> None:
     Raises:
         RefusedError: It is the root, a home folder, or holds very many documents.
     """
+    if what := _why_much(folder, documents):
+        raise RefusedError(f"{shown_path(folder)} is {what}: to index it all the same: --yes")
+
+
+def _why_much(folder: str, documents: int) -> str:
+    """What a folder is that needs --yes in place; "" for any other."""
     root = leads(folder)
-    if root in (os.sep, os.path.realpath(os.path.expanduser("~"))):
-        what = "the root of the file system" if root == os.sep else "your home folder"
-    elif documents > _MANY:
-        what = f"a folder of more than {_MANY:,} documents"
-    else:
-        return
-    raise RefusedError(f"{shown_path(folder)} is {what}: to index it all the same: --yes")
+    if root == os.sep:
+        return "the root of the file system"
+    if root == os.path.realpath(os.path.expanduser("~")):
+        return "your home folder"
+    return f"a folder of more than {_MANY:,} documents" if documents > _MANY else ""
 
 
 def _print_plan(folder: str, layout: str, seen: FolderLook, options: Init) -> int:
-    from filestore.sidecar.create import check_place, check_writable
-
     check_place(absolute(folder))
     check_writable(absolute(folder))
     planned = PlannedStore(

@@ -3,6 +3,7 @@
 import os
 import pty
 import shlex
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable
@@ -39,10 +40,10 @@ def answered(folder: Path, keys: bytes) -> tuple[int, str]:
         os.chdir(folder)
         os.execv(FILESTORE[0], FILESTORE)
     seen = b""
-    while b"which? [1] " not in seen:
-        seen += os.read(terminal, 1000)
-    os.write(terminal, keys)
     try:
+        while b"which? [1] " not in seen:
+            seen += os.read(terminal, 1000)
+        os.write(terminal, keys)
         while part := os.read(terminal, 1000):
             seen += part
     except OSError:
@@ -89,6 +90,31 @@ def test_elsewhere_a_chunk_store_is_made(run: Run, folder: Path, words: list[str
     assert (folder / "file_index/filestore.toml").exists()
     named = "found 2 documents here; 'filestore init --in-place' indexes them where they lie\n"
     assert done.stderr == ("" if words == ["--chunks"] else named)
+
+
+def test_nothing_is_offered_that_would_be_refused(
+    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a store, and in a home folder, no line names --in-place; nobody is asked in a store."""
+    with monkeypatch.context() as home:
+        home.setenv("HOME", str(folder))
+        done = run("init", "--embedder", "builtin", cwd=folder)
+        assert (done.code, done.stderr) == (0, "")
+    shutil.rmtree(folder / "file_index")
+    assert run("init", "--in-place", "--embedder", "builtin", cwd=folder).code == 0
+    done = run("init", cwd=folder)
+    assert (done.code, "--in-place" in done.stderr) == (4, False)
+    assert "is a store already" in done.stderr
+    code, seen = answered(folder, b"")
+    assert (code, "which?" in seen) == (4, False)
+
+
+def test_one_document_is_one(run: Run, folder: Path) -> None:
+    """The line names it in the singular."""
+    (folder / "bins.md").unlink()
+    done = run("init", "--embedder", "builtin", cwd=folder)
+    line = "found 1 document here; 'filestore init --in-place' indexes it where it lies\n"
+    assert done.stderr == line
 
 
 def test_a_plan_writes_nothing(run: Run, folder: Path) -> None:
