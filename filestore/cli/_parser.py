@@ -520,8 +520,8 @@ REMOVED: Final = {
     "'optimum-cli export onnx --model MODEL FOLDER'",
     "embeddings --model": "'filestore embeddings export --all PACK' writes those of every model",
     "export obsidian": "filestore export markdown TARGET",
-    "import markdown": "index the folder where it lies: filestore init --in-place FOLDER",
-    "import obsidian": "index the vault where it lies: filestore init --in-place VAULT",
+    "import markdown": "index the folder where it is: filestore init --in-place FOLDER",
+    "import obsidian": "index the vault where it is: filestore init --in-place VAULT",
     "log --path": "git log --follow -- FILE",
     "repair --apply": "look with 'filestore repair --plan', then 'filestore repair --yes' with the "
     "same --only and --path",

@@ -45,7 +45,7 @@ class Serving(JsonObject, Struct, frozen=True):
     url: str
     """The address."""
     token_file: str
-    """The file that has the token; empty where it was given, or none is asked for."""
+    """The file with the token; empty where you gave the token, or none is needed."""
     stores: list[str]
     """Names of the stores."""
 
@@ -54,26 +54,26 @@ class Serve(CommonOptions, frozen=True, kw_only=True):
     """What the command takes."""
 
     stores: Annotated[list[str], argument("STORE")] = []
-    """a store, or NAME=PATH; none: the store that every command would use"""
+    """a store, or NAME=PATH (default: the store of any other command)"""
     host: str = "127.0.0.1"
-    """where it listens (default 127.0.0.1: this machine)"""
+    """the address to listen on (default 127.0.0.1: this machine alone)"""
     name: Annotated[list[str], option("NAME")] = []
-    """a name by which it is reached, such as that of a proxy with TLS; repeated: any of them"""
+    """a host name that clients use, such as that of a TLS proxy; repeat it for several"""
     port: int = 8765
-    """0: any that is free"""
+    """the port to listen on; 0: any free one"""
     token: Annotated[str | None, option("T", group="token")] = None
-    """instead of the one that is made once and kept in the folder of your settings; other users see
-    it in the list of processes: FILESTORE_TOKEN is better"""
+    """use this token, not the one in your settings folder; other users see it in the process list,
+    so prefer FILESTORE_TOKEN"""
     no_token: Annotated[bool, option(group="token")] = False
-    """ask for none"""
+    """serve without a token"""
     read_only: Annotated[bool, option(group="writes")] = False
     """change nothing (the default)"""
     write: Annotated[bool, option(group="writes")] = False
-    """allow what changes a store"""
+    """allow requests that change a store"""
     documents: Annotated[list[str], option("DIR")] = []
-    """documents of this folder may be added by their path, too; repeated: of any of them"""
+    """let clients add documents of this folder by path; repeat it for several"""
     collections: Annotated[str | None, option("DIR")] = None
-    """a folder of collections for the routes below /rag; each is a store of its own"""
+    """a folder of collections for the routes under /rag; each is a store"""
     insecure: bool = False
     """confirm an insecure --no-token or --host"""
 
@@ -81,8 +81,8 @@ class Serve(CommonOptions, frozen=True, kw_only=True):
 def run_serve(options: Serve) -> int:
     """Serve stores to programs, agents and browsers: HTTP with JSON, a page, and MCP at /mcp.
 
-    It answers this machine alone and asks for a token by default; it changes no store
-    without --write. Ctrl-C ends it. Your own searches on the command line are answered by it, too.
+    By default it answers only this machine, asks for a token, and changes no store; --write allows
+    changes. It also answers your own searches on the command line. Ctrl-C stops it.
 
     Example: filestore serve handbook=file_index --write
     """
@@ -156,7 +156,7 @@ def _print_ready(serving: Serving, token: str | None, *, as_json: bool) -> None:
     elif serving.token_file:
         _output.line(f"the token is in {safe_text(serving.token_file)}")
     sys.stdout.flush()
-    _output.note("Ctrl-C ends it")
+    _output.note("Ctrl-C stops it")
 
 
 # What a command writes that is answered is kept, and sent whole. One rule: what fails is not
@@ -223,7 +223,7 @@ class _Written:
 
     def fileno(self) -> int:
         """There is none."""
-        raise io.UnsupportedOperation("a command that is answered has no file")
+        raise io.UnsupportedOperation("the output of a command over the socket is not a file")
 
 
 class _Stream:
@@ -259,26 +259,26 @@ class Mcp(CommonOptions, frozen=True, kw_only=True):
     """What the command takes."""
 
     stores: Annotated[list[str], argument("STORE")] = []
-    """a store, or NAME=PATH; none: the store that every command would use"""
+    """a store, or NAME=PATH (default: the store of any other command)"""
     write: bool = False
-    """let agents write notes, and sync"""
+    """let agents write notes and sync"""
     install: Annotated[str | None, option("PROGRAM", one_of=_PROGRAMS)] = None
-    """show the entry of a program's configuration, and where it belongs"""
+    """show the entry for a program's configuration, and where it goes"""
     yes: Annotated[bool, option(needs="install")] = False
-    """with --install: start the server as the program will, ask it something, write the entry"""
+    """with --install: test the server as the program will start it, then write the entry"""
     remove: Annotated[bool, option(needs="install")] = False
-    """with --install: take the entry out again"""
+    """with --install: remove the entry"""
     plan: Annotated[bool, option(needs="install")] = False
-    """with --install: only show what would be done"""
+    """with --install: show what would change; write nothing"""
     to: Annotated[str | None, option("FILE", needs="install")] = None
-    """with --install: another file, such as .mcp.json of a project"""
+    """with --install: use another file, such as .mcp.json of a project"""
 
 
 def run_mcp(options: Mcp) -> int:
     """Answer agents over MCP, the Model Context Protocol, on standard input and output.
 
-    A program that speaks it, such as Claude, Cursor or VS Code, starts this command by itself.
-    Tools that write are there with --write alone; what they change can be undone.
+    Programs that speak MCP, such as Claude, Cursor or VS Code, start this command themselves.
+    --write adds the tools that write; what they change can be undone.
 
     Example: filestore mcp --install claude-code --yes
     """
@@ -293,7 +293,7 @@ def run_mcp(options: Mcp) -> int:
     from filestore.server.stores import Access, Stores
 
     if sys.stdin.isatty():
-        _output.note("waiting for an agent on standard input; Ctrl-C ends it")
+        _output.note("waiting for an agent on standard input; Ctrl-C stops it")
         _output.note("to configure a program: filestore mcp --install claude-code")
 
     def opened() -> Stores:
@@ -335,24 +335,22 @@ def _install(options: Mcp, word: str, stores: list[str]) -> int:
         if program.project:
             _output.line(f"for one project: --to {program.project} in its folder")
         if program is install.PROGRAMS["claude-code"]:
-            _output.line(f"the same by Claude Code itself: {install.command_line(wanted)}")
-        _output.line("to write it there: add --yes; to remove it: --remove")
+            _output.line(f"the same with Claude Code: {install.command_line(wanted)}")
+        _output.line("to write it: add --yes; to remove it: --remove")
     else:
         _print_installed(done, word)
     return 0
 
 
 def _print_installed(done: "Installation", word: str) -> None:
-    _output.line(
-        f"started as {done.program} starts it, and asked for {safe_text(done.question)!r}:"
-    )
+    _output.line(f"the server, started as by {done.program}, answers {safe_text(done.question)!r}:")
     _output.line("\n".join(f"  {line}" for line in done.answer.splitlines()))
     if not done.written:
-        _output.line(f"{shown_path(done.file)} has it already")
+        _output.line(f"{shown_path(done.file)} already has this entry")
         return
     _output.line(f"{'replaced' if done.replaced else 'added'} in {shown_path(done.file)}")
     if done.replaced:
-        _output.line(f"it was: {safe_text(json.dumps(done.before, ensure_ascii=False))}")
+        _output.line(f"before: {safe_text(json.dumps(done.before, ensure_ascii=False))}")
     _output.line(f"restart {done.program} to use it")
     _output.line(f"to remove it: filestore mcp --install {word} --remove")
 
@@ -366,7 +364,7 @@ def _print_removed(options: Mcp, done: "Installation") -> int:
     elif options.plan:
         _output.line(f"would remove {done.name!r} from {file}")
     else:
-        how = "is as it was before" if done.restored else "keeps all else"
+        how = "is as it was before" if done.restored else "keeps everything else"
         _output.line(f"removed {done.name!r} from {file}, which {how}")
     return 0 if done.removed else 1
 
@@ -384,11 +382,11 @@ class Opened(JsonObject, Struct, frozen=True):
     root: str
     """The store's folder."""
     document: str
-    """What is opened, relative to it."""
+    """The document, relative to the root."""
     line: int | None
-    """Where in it."""
+    """The line in it."""
     page: int | None
-    """Where in it, if it has pages."""
+    """The page in it, if it has pages."""
     command: tuple[str, ...]
     """The program and its arguments."""
 
@@ -401,16 +399,16 @@ class Open(CommonOptions, frozen=True, kw_only=True):
     chunk: bool = False
     """open the chunk file itself, not its document"""
     only_print: Annotated[bool, option(None, "--print")] = False
-    """print the command, run nothing"""
+    """print the editor's command without running it"""
 
 
 def run_open(options: Open) -> int:
-    """Open what a search found in your editor, at its line.
+    """Open a search hit in your editor, at its line.
 
     HIT is PATH, PATH:LINE, or a whole line that 'search' printed; - reads it from standard input,
-    as in 'filestore search lease --format oneline | fzf | filestore open -'. A chunk file leads to
-    the document that it was made from. The editor is $VISUAL or $EDITOR; what is no text opens as
-    the desktop opens it.
+    as in 'filestore search lease --format oneline | fzf | filestore open -'. For a chunk file it
+    opens the document that the chunk was made from. The editor is $VISUAL or $EDITOR; files that
+    are not text open in the program that the desktop uses.
 
     Examples:
         filestore open handbook/lease.md:3
@@ -422,7 +420,7 @@ def run_open(options: Open) -> int:
 
     hit = sys.stdin.readline(_MOST_READ) if options.hit == "-" else options.hit
     if not hit.strip():
-        raise UsageError("nothing to open was named: write `filestore open PATH:LINE`")
+        raise UsageError("name what to open: 'filestore open PATH:LINE'")
     with _context.open_store(options) as store:
         root = os.path.realpath(store.root)
         place = store.locate(hit, chunk=options.chunk)
@@ -450,7 +448,7 @@ def run_open(options: Open) -> int:
         if terminal is not None:
             os.close(terminal)
     if done.returncode != 0:
-        raise NotOpenedError(f"{command[0]} ended with {done.returncode}")
+        raise NotOpenedError(f"{command[0]} ended with exit code {done.returncode}")
     return 0
 
 
@@ -465,7 +463,7 @@ def _editor(spot: "Spot") -> tuple[str, ...]:
 
     program, text = program_for(spot.path, _variables()), is_text(spot.path)
     if program.problem:
-        remedy = "EDITOR=vi filestore open …" if text else "open it with the program for it"
+        remedy = "EDITOR=vi filestore open …" if text else "open it in a program that reads it"
         raise NotOpenedError(program.problem, remedy=remedy)
     if spot.page is not None and not text:
         _output.note(f"page {spot.page} of {shown_path(spot.path)}")
@@ -490,29 +488,29 @@ class Tui(CommonOptions, frozen=True, kw_only=True):
     place: Annotated[str | None, argument("STORE")] = None
     """the store, instead of --store"""
     read_only: bool = False
-    """write nothing at all"""
+    """write nothing"""
     page: Literal["browse", "verify", "repair"] | None = None
-    """the page to begin with"""
+    """the page to start on"""
     select: Annotated[str, option("PATH")] = ""
-    """the file to begin with"""
+    """the file to start on"""
     ascii: bool = False
     """draw with plain characters only"""
     mouse: bool = True
-    """take the mouse from the terminal"""
+    """use the mouse"""
 
 
 def run_tui(options: Tui) -> int:
-    """Open the inspector: browse, search, see every drift with its evidence, repair, undo.
+    """Open the inspector: browse, search, see all drift with its evidence, repair, undo.
 
-    Nothing is written but what you confirm on its page Repair, and what you edit. A fault of the
-    inspector itself ends with exit code 3 and a traceback that shows nothing of the store.
+    It writes only what you confirm on the Repair page, and what you edit. If the inspector itself
+    fails, it ends with exit code 3 and a traceback that shows nothing of the store.
 
     Example: filestore tui --read-only
     """
     if options.json:
         raise UsageError(
             "the inspector prints no JSON",
-            remedy="'filestore status --json' does; ls, show, verify and search, too",
+            remedy="'filestore status --json' does; so do ls, show, verify and search",
         )
     # Textual reads the first and draws on the third; who redirects the second wants no screen.
     streams = {
@@ -523,13 +521,13 @@ def run_tui(options: Tui) -> int:
     for name, stream in streams.items():
         if not stream.isatty():
             raise UsageError(
-                f"the inspector needs a terminal, and {name} is none",
+                f"the inspector needs a terminal, and {name} is not one",
                 remedy="'filestore status' needs none; nor do ls, show and search",
             )
-    if os.environ.get("TERM", "") in DUMB:
+    if (terminal := os.environ.get("TERM", "")) in DUMB:
         raise UsageError(
-            "the inspector needs a terminal that moves its cursor, and TERM names none",
-            remedy="'filestore status' prints the findings; or set TERM to what the terminal is",
+            f"the inspector needs a terminal that can move its cursor, but TERM is {terminal!r}",
+            remedy="'filestore status' prints the findings; or set TERM to match your terminal",
         )
     os.getcwd()  # fails where it is gone, with a sentence of its own
     import tui

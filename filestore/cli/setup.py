@@ -48,23 +48,23 @@ class Init(CommonOptions, frozen=True, kw_only=True):
     folder: Annotated[str | None, argument("DIR")] = None
     """default: file_index; with --in-place the working folder"""
     layout: Annotated[str | None, option("tree|flat|in-place")] = None
-    """tree: one folder a document; flat: all files in one folder; in-place: the documents of DIR as
-    they are (default: tree)"""
+    """tree: one folder per document; flat: all files in one folder; in-place: the documents of DIR
+    as they are (default: tree)"""
     in_place: bool = False
-    """index the documents of DIR where they lie: --layout in-place"""
+    """index the documents of DIR where they are, as --layout in-place"""
     embedder: Annotated[str | None, option("E")] = None
     """minilm, multilingual, builtin, a model's name or folder, or openai:MODEL: see 'filestore
     embedder' (default: minilm)"""
     endpoint: Annotated[str | None, option("URL")] = None
-    """the service of openai:MODEL, as http://127.0.0.1:11434/v1"""
+    """the service for openai:MODEL, such as http://127.0.0.1:11434/v1"""
     chunks: bool = False
-    """make a chunk store without a question, as where there is no terminal"""
+    """make a chunk store without asking, as without a terminal"""
     no_input: bool = False
     """ask nothing"""
     plan: bool = False
-    """print what would be made and write nothing"""
+    """show what would be made; write nothing"""
     yes: bool = False
-    """index in place also a home folder, /, or more than 50,000 documents"""
+    """index in place even a home folder, /, or more than 50,000 documents"""
 
 
 class PlannedStore(JsonObject, Struct, frozen=True, kw_only=True):
@@ -75,21 +75,21 @@ class PlannedStore(JsonObject, Struct, frozen=True, kw_only=True):
     layout: str
     """`tree`, `flat` or `in-place`."""
     documents: int
-    """How many lie in the folder that a store in place would index."""
+    """How many documents a store in place would index."""
     size_bytes: int
-    """Of these."""
+    """Their size."""
     searchable_s: float
-    """Seconds until words are found, about."""
+    """About how many seconds until keyword search works."""
     meaning_s: float
-    """Seconds until meaning is, about."""
+    """About how many seconds until search by meaning works."""
 
 
 def run_init(options: Init) -> int:
     """Create a store: of chunk files in a new folder, or of the documents of a folder, in place.
 
-    One in place is indexed at once: there is nothing to add. Only where that would send them to a
-    service it waits for a command of its own. On a terminal, without a DIR or a layout, it
-    looks at the folder and asks.
+    A store in place is indexed at once: there is nothing to add. With a model of a service it
+    waits until you run 'filestore sync'. On a terminal, without DIR or a layout, it looks at the
+    folder and asks.
 
     Examples:
         filestore init --in-place notes
@@ -173,8 +173,7 @@ def _layout_of(options: Init) -> str | None:
         raise UsageError("--in-place and --chunks exclude each other: choose one")
     if options.in_place and options.layout not in (None, "in-place"):
         raise UsageError(
-            f"--in-place is a layout itself, and --layout says {options.layout}"
-            ": leave one of them out",
+            f"--in-place is --layout in-place, but --layout says {options.layout}: leave one out",
         )
     named = "in-place" if options.in_place else options.layout
     return named or ("tree" if options.chunks else None)
@@ -199,14 +198,14 @@ def _chosen(*, asks: bool) -> tuple[FolderLook | None, str]:
         return seen, "tree"
     if not asks:
         if not _why_much(os.curdir, seen.documents):
-            they = "it where it lies" if seen.documents == 1 else "them where they lie"
+            they = "it where it is" if seen.documents == 1 else "them where they are"
             _output.note(
                 f"found {_output.count(seen.documents, 'document')} here;"
                 f" 'filestore init --in-place' indexes {they}"
             )
         return seen, "tree"
     _output.say(seen.words())
-    _output.say(f"  1  index them where they lie\n  2  make a chunk store in {DEFAULT_FOLDER}")
+    _output.say(f"  1  index them where they are\n  2  make a chunk store in {DEFAULT_FOLDER}")
     _output.say("  3  tour the example in a temporary folder")
     answer = _terminal.answer("which? [1] ")
     chosen = {"": "in-place", "1": "in-place", "2": "tree", "3": "example"}.get(answer.strip())
@@ -222,7 +221,7 @@ def _refuse_much(folder: str, documents: int) -> None:
         RefusedError: It is the root, a home folder, or holds very many documents.
     """
     if what := _why_much(folder, documents):
-        raise RefusedError(f"{shown_path(folder)} is {what}: to index it all the same: --yes")
+        raise RefusedError(f"{shown_path(folder)} is {what}: to index it anyway, add --yes")
 
 
 def _why_much(folder: str, documents: int) -> str:
@@ -284,23 +283,23 @@ class Trusted(JsonObject, Struct, frozen=True, kw_only=True):
     root: str
     """The store."""
     reaches: Sequence[str]
-    """What it names outside itself: services by their whole address, folders,
+    """What it uses outside itself: services by their full address, folders,
     `prompts sha256:…`."""
     sources: Sequence[str]
     """Originals outside the work tree."""
     folders: Sequence[str]
-    """The folders that these lie in; `/` at the end: with all below."""
+    """The folders of these; one that ends in `/` includes its subfolders."""
     allowed: Sequence[str]
-    """Folders in which it may look for originals, given to `add` on this machine or trusted; `/` at
-    the end: with all below."""
+    """Folders in which it may look for originals, given to `add` on this machine or trusted; one
+    that ends in `/` includes its subfolders."""
     closed: Sequence[str]
-    """Originals that are hidden or of no known format, and that you did not add: never opened."""
+    """Originals that are never opened: hidden or of an unknown format, and not added by you."""
     prompts: Sequence[str]
     """Files of the store that instruct its generator."""
     conventions: str | None
     """The note for programs that write; None where there is none."""
     opened: Sequence[str]
-    """Rules that the settings have no more, and that close to programs until this is allowed."""
+    """Rules that left the settings; until you allow it, they still close files to programs."""
     trusted: bool | UnsetType
     """Whether it is allowed now; not with `--list`."""
 
@@ -309,7 +308,7 @@ class Trust(CommonOptions, frozen=True, kw_only=True):
     """What the command takes."""
 
     list: Annotated[bool, option(group="what")] = False
-    """only show what it would allow"""
+    """show what it would allow; allow nothing"""
     revoke: Annotated[bool, option(group="what")] = False
     """revoke what was allowed"""
     yes: bool = False
@@ -319,7 +318,7 @@ class Trust(CommonOptions, frozen=True, kw_only=True):
 def run_trust(options: Trust) -> int:
     """Allow what a store uses outside itself: services, its own prompts, originals elsewhere.
 
-    Also what its settings tell programs, and what they keep from programs no more.
+    Also conventions that it gives to programs, and files that it no longer closes to programs.
 
     Example: filestore trust
     """
@@ -359,7 +358,7 @@ def run_trust(options: Trust) -> int:
 def _words(root: str, reaches: "Reaches", options: Trust) -> None:
     if options.revoke:
         names = dict.fromkeys([*reaches.names, *reaches.allowed])
-        _output.line(f"{', '.join(map(shown_path, names)) or 'nothing'}: not allowed for {root}")
+        _output.line(f"revoked for {root}: {', '.join(map(shown_path, names)) or 'nothing'}")
         return
     if reaches.names or reaches.opened:
         _print_reach(root, reaches, _output.line)
@@ -370,7 +369,7 @@ def _words(root: str, reaches: "Reaches", options: Trust) -> None:
         for folder in reaches.allowed:
             _output.line(f"    {shown_path(folder)}")
     if options.list and reaches.closed:
-        _output.line("never opened: hidden or of no known format, and you did not add them:")
+        _output.line("never opened, as hidden or of an unknown format, and not added by you:")
         for path in _output.first(reaches.closed, _SHOWN, rest=""):
             _output.line(f"    {shown_path(path)}")
 
@@ -383,7 +382,7 @@ def _print_reach(root: str, reaches: "Reaches", line: Callable[[str], None]) -> 
     if reaches.backend is not None:
         line(f"passages and vectors of {root} may be kept in {reaches.backend}")
     if reaches.prompts is not None:
-        line("the model that makes them may be instructed by, as they are now:")
+        line("these files, as they are now, may instruct the model that makes them:")
         for path in reaches.prompts.files:
             line(f"    {path}")
     if reaches.conventions is not None:
@@ -393,13 +392,13 @@ def _print_reach(root: str, reaches: "Reaches", line: Callable[[str], None]) -> 
         for text in reaches.conventions.text.splitlines():
             line(f"    {safe_text(text)}")
     if reaches.opened:
-        line("programs may see or change what these rules closed, which the settings have no more:")
+        line("these rules left the settings; programs may see or change what they closed:")
         for rule in reaches.opened:
             line(f"    {safe_text(rule)}")
     if reaches.folders:
         number = _output.count(len(reaches.sources), "original")
         line(f"documents in these folders may be read, for {number} outside {root}")
-        line("('/' at the end: with all below):")
+        line("(one that ends in '/' includes its subfolders):")
         for folder in reaches.folders:
             line(f"    {shown_path(folder)}")
 
@@ -466,10 +465,10 @@ def _walk(root: str) -> int:
     command("status")
     say("A search indexes what is new, edited or renamed, and says what is gone:")
     command("search", "hive notebook", "-k", "2", "--mode", "keyword")
-    say("What was deleted is forgotten by a sync:")
+    say("A sync forgets what was deleted:")
     command("sync")
     command("verify", "--level", "full")
-    say("That is all. To go on:")
+    say("That is all. What to try next:")
     _output.line(f"  cd {root}")
     _output.line("  filestore ls                     what is in it")
     _output.line("  filestore show PATH              one chunk with its record")

@@ -33,9 +33,9 @@ class Verify(requests.Verify, frozen=True, kw_only=True):
     """What the command takes."""
 
     sample: Annotated[str | None, option("N/T")] = None
-    """read only the N-th of T slices of the files and vectors; all T are everything once"""
+    """read only slice N of T of the files and vectors; all T together cover everything once"""
     staged: bool = False
-    """check what git has staged instead: the blobs of the index, not the files"""
+    """check what git has staged: the blobs in git's index, not the files"""
 
 
 def run_verify(options: Verify) -> int:
@@ -60,7 +60,7 @@ def run_verify(options: Verify) -> int:
 
         if options.level == "fast":
             raise UsageError(
-                "--sample narrows what is read, and level fast reads nothing",
+                "--sample limits what is read, but level fast reads nothing",
                 remedy=f"filestore verify --level full --sample {options.sample}",
             )
         sample = Sample.parse(options.sample)
@@ -91,7 +91,7 @@ class Sync(requests.Sync, frozen=True, kw_only=True):
 
     full: bool = False
     """verify everything first, and repair what that finds; outside git also remove embeddings that
-    no passage here and no undo has"""
+    no passage and no undo needs"""
 
 
 def run_sync(options: Sync) -> int:
@@ -109,7 +109,7 @@ def run_sync(options: Sync) -> int:
             try:
                 report = replace(report, pruned=store.prune_embeddings(spare_git=True).embeddings)
             except FilestoreError as error:
-                _output.say(f"embeddings that nothing needs are kept: {error.message}")
+                _output.say(f"kept embeddings that nothing needs: {error.message}")
     code = _output.exit_code_of(report)
     if not _context.printed_json(options, report):
         _output.synced(report)
@@ -128,7 +128,7 @@ class Watch(CommonOptions, frozen=True, kw_only=True):
 
 
 def run_watch(options: Watch) -> int:
-    """Keep the index up to date while files change; Ctrl-C ends it.
+    """Keep the index up to date while files change; Ctrl-C stops it.
 
     Example: filestore watch --json
     """
@@ -185,7 +185,7 @@ def _tell(event: "watch.Event", *, as_json: bool) -> None:
             line = watch.Line(event="blind", detail=reason)
             words = f"file watching is unavailable ({reason}); polling instead"
         case watch.Reopened():
-            line, words = watch.Line(event="reopened"), "filestore.toml changed: opened again"
+            line, words = watch.Line(event="reopened"), "filestore.toml changed: reopened the store"
         case watch.Failed(error=error):
             line = watch.Line(
                 event="failed", error=error.message, detail=error.detail, remedy=error.remedy
@@ -227,25 +227,25 @@ class Repair(CommonOptions, frozen=True, kw_only=True):
     """What the command takes."""
 
     plan: bool = False
-    """only show the plan"""
+    """show the plan; change nothing"""
     only: Annotated[list[str], option("CODE", many=True)] = []
     """repair only these findings"""
     path: Annotated[list[str], option("P", many=True)] = []
     """repair only these files or folders"""
     ours: Annotated[list[str], option("PATH", many=True)] = []
-    """keep the edit of a file as it is, or our side of git's conflict in it"""
+    """keep your edit of a file, or our side of a git conflict in it"""
     theirs: Annotated[list[str], option("PATH", many=True)] = []
-    """take the source's new text, or their side"""
+    """take the source's new text, or their side of a git conflict"""
     hunks: Annotated[list[str], option("SIDES:PATH", many=True)] = []
-    """take a side in each hunk of git's conflict: ours,theirs,both,keep:PATH"""
+    """choose a side for each hunk of a git conflict: ours,theirs,both,keep:PATH"""
     remove: Annotated[list[str], option("PATH", many=True)] = []
-    """remove a file whose text another file has"""
+    """remove a file with the same text as another file"""
     truth: Annotated[bool, option(None, "--write-files")] = False
     """also apply steps that write, restore or remove files"""
     yes: bool = False
     """do not ask"""
     level: Literal["fast", "full", "deep"] | None = None
-    """how thoroughly to verify first; only full finds damage (default: what --only needs, else
+    """how thoroughly to verify first; full and deep find damage (default: what --only needs, else
     fast)"""
 
 
@@ -358,7 +358,7 @@ def _price(plan: "Plan") -> str:
     )
     words = f"{who} {_output.count(plan.texts, 'passage')} ({plan.known:,} from cache)"
     if unknown and not (plan.texts or plan.known):
-        return f"{who} re-ingested documents; how many passages is known only then"
+        return f"{who} re-ingested documents; the number of passages is known only then"
     return f"{words}, and re-ingested documents" if unknown else words
 
 
@@ -372,7 +372,7 @@ def _ask(options: Repair, plan: "Plan") -> None:
     sys.stdout.flush()
     if not can_ask:
         steps = _output.count(len(plan.doable), "step")
-        raise RefusedError(f"{steps} to apply, and no terminal to ask on: add --yes")
+        raise RefusedError(f"{steps} to apply, but no terminal to ask on: add --yes")
     _output.go_on()
 
 
@@ -391,7 +391,7 @@ class Undo(requests.Undo, frozen=True, kw_only=True):
 
 
 def run_undo(options: Undo) -> int:
-    """Undo a change of chunk files: all of its files, byte for byte, or none of them.
+    """Undo a change of files: all of them, byte for byte, or none.
 
     Examples:
         filestore undo
@@ -413,7 +413,7 @@ def run_undo(options: Undo) -> int:
 
 
 def run_changes(options: requests.Changes) -> int:
-    """List what was changed in files, by commands and by programs, newest first.
+    """List the changes that commands and programs made to files, newest first.
 
     Example: filestore changes --by you --diff
     """
@@ -450,11 +450,11 @@ class Redo(CommonOptions, frozen=True, kw_only=True):
     """What the command takes."""
 
     id: Annotated[str | None, argument("ID")] = None
-    """the change (default: the one undone last)"""
+    """the change (default: the last one undone)"""
 
 
 def run_redo(options: Redo) -> int:
-    """Redo a change that 'filestore undo' undid: all of its files or none of them.
+    """Redo a change that 'filestore undo' undid: all of its files, or none.
 
     Example: filestore redo
     """
@@ -484,7 +484,7 @@ def _turned(done: "UndoResult | None", word: str, options: CommonOptions) -> int
         if done.differing:
             number = _output.count(len(done.differing), "file")
             status = _output.command("status")
-            _output.line(f"{number} again as before the repair: '{status}' says what to do")
+            _output.line(f"restored {number} as before the repair: '{status}' says what to do")
         if word == "undone":
             _output.line(f"to redo it: {_output.command('redo')}")
     return _output.left_without(done.problem) if done else 1

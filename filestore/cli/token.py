@@ -17,11 +17,11 @@ class Client(JsonObject, Struct, frozen=True):
     """A client that has a token."""
 
     name: str
-    """As it was given."""
+    """The name that it was given."""
     writes: bool
     """Whether it may change stores that are served with `--write`."""
     person: bool
-    """Whether a person has it, who sees what is closed to programs."""
+    """Whether it is a person's, who sees what is closed to programs."""
 
 
 class Clients(JsonObject, Struct, frozen=True):
@@ -37,22 +37,22 @@ class ClientToken(JsonObject, Struct, frozen=True):
     SPARSE = "token"
 
     name: str
-    """Of the client."""
+    """The client's name."""
     token: str | None = None
-    """The token, which is shown this once."""
+    """The token, shown only this once."""
 
 
 class Token(CommonOptions, frozen=True, kw_only=True):
     """What the command takes."""
 
     action: Annotated[Literal["add", "list", "revoke"], argument("add|list|revoke")]
-    """make a client's token and print it, list the clients, or revoke one's"""
+    """make and print a client's token, list the clients, or revoke a token"""
     name: Annotated[str, argument("NAME")] = ""
-    """of the client: what it changes is listed under it"""
+    """the client's name, under which 'filestore changes' lists what it changes"""
     write: bool = False
     """with add: let it change stores that are served with --write"""
     person: bool = False
-    """with add: a person has it, who sees what is closed to programs"""
+    """with add: for a person, who sees what is closed to programs"""
 
 
 class UnknownClientError(FilestoreError, LookupError):
@@ -62,8 +62,8 @@ class UnknownClientError(FilestoreError, LookupError):
 def run_token(options: Token) -> int:
     """Give each client of `serve` a token of its own, list them, and revoke one.
 
-    A token is printed once; only its hash is kept, with your settings. A server that runs follows
-    the change at once. The token of the page, which 'serve' makes, is not listed.
+    A token is printed once; only its hash is kept, with your settings. A running server follows the
+    change at once. The list leaves out the token of the page, which 'serve' makes.
 
     Example: filestore token add phone --person
     """
@@ -80,7 +80,7 @@ def run_token(options: Token) -> int:
     name = options.name
     if not name or caller_name(name) != name:
         raise UsageError(
-            f"{brief(name)} is no name of a client: one line of 1 to {LONGEST_NAME} characters",
+            f"{brief(name)} is not a client name: use one line of 1 to {LONGEST_NAME} characters",
             remedy=f"filestore token {options.action} phone",
         )
     if options.action == "revoke":
@@ -92,11 +92,11 @@ def run_token(options: Token) -> int:
     token = user_config.add_token(configuration, name, writes=options.write, person=options.person)
     if token is None:
         raise RefusedError(
-            f"{name} has a token already", remedy=f"filestore token revoke {shlex.quote(name)}"
+            f"{name} already has a token", remedy=f"filestore token revoke {shlex.quote(name)}"
         )
     if not _context.printed_json(options, ClientToken(name, token)):
         _output.say(
-            f"the token of {name}, shown this once; send it as 'Authorization: Bearer TOKEN'"
+            f"the token of {name}, shown only once; send it as 'Authorization: Bearer TOKEN'"
         )
         _output.line(token)
     return 0

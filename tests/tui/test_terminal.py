@@ -410,7 +410,7 @@ def _check_bare(painted: str) -> None:
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("TERM=dumb {}", "TERM names none"),
+        ("TERM=dumb {}", "TERM is 'dumb'"),
         ("mkdir gone; cd gone; rmdir ../gone; {}", "the folder that this runs in is gone"),
     ],
 )
@@ -455,7 +455,7 @@ def test_a_folder_of_notes_is_indexed_where_it_lies(tmp_path: Path) -> None:
     (tmp_path / "own" / "filestore").mkdir(parents=True)
     command = [installed(), "tui"]
     with Terminal(command, str(notes), environment=home) as terminal:
-        terminal.until("i  index this folder where it lies", "1 txt", "enter chooses")
+        terminal.until("i  index this folder where it is", "1 txt", "enter chooses")
         terminal.press("Enter", "roof.md", "clean", gone="index this folder")
         terminal.type("q")
         assert terminal.ended() == 0

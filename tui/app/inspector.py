@@ -215,7 +215,7 @@ class Inspector(Commands):
                 pass  # what cannot be listed is not offered
             else:
                 # First where there is something to index.
-                title = "index this folder where it lies"
+                title = "index this folder where it is"
                 index = Choice("index", title, seen.words(), key="i")
                 ways.insert(0 if seen.documents else len(ways), index)
         ways += self._recent()

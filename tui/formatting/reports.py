@@ -114,7 +114,7 @@ def undo_lines(result: "UndoResult | None", *, side: Side) -> list[Line]:
     found += _embedded(result.embedded, result.reused, result.problem)
     found += [line(""), line(makes, "note")]
     if result.differing:
-        message = f"{count(len(result.differing), 'file')} again as before the repair"
+        message = f"restored {count(len(result.differing), 'file')} as before the repair"
         found.append(line(f"{message}: Verify shows what to do", "note"))
     return found
 

@@ -88,7 +88,7 @@ def test_elsewhere_a_chunk_store_is_made(run: Run, folder: Path, words: list[str
     done = run("init", "--embedder", "builtin", *words, cwd=folder)
     assert done.code == 0
     assert (folder / "file_index/filestore.toml").exists()
-    named = "found 2 documents here; 'filestore init --in-place' indexes them where they lie\n"
+    named = "found 2 documents here; 'filestore init --in-place' indexes them where they are\n"
     assert done.stderr == ("" if words == ["--chunks"] else named)
 
 
@@ -113,7 +113,7 @@ def test_one_document_is_one(run: Run, folder: Path) -> None:
     """The line names it in the singular."""
     (folder / "bins.md").unlink()
     done = run("init", "--embedder", "builtin", cwd=folder)
-    line = "found 1 document here; 'filestore init --in-place' indexes it where it lies\n"
+    line = "found 1 document here; 'filestore init --in-place' indexes it where it is\n"
     assert done.stderr == line
 
 

@@ -145,10 +145,10 @@ def test_what_was_there_is_told(workspace: Workspace) -> None:
     old = {"mcpServers": {"filestore-work": {"command": "old", "args": ["--mine"]}}}
     file = workspace.write("mcp.json", json.dumps(old))
     told = workspace("mcp", "--install", "cursor", "--yes", "--to", file).stdout
-    assert 'it was: {"command": "old", "args": ["--mine"]}' in told
+    assert 'before: {"command": "old", "args": ["--mine"]}' in told
     assert "to remove it: filestore mcp --install cursor --remove" in told
     assert (
-        "keeps all else"
+        "keeps everything else"
         not in workspace("mcp", "--install", "cursor", "--remove", "--to", file).stdout
     )
     assert file.read_text() == json.dumps(old)
@@ -174,7 +174,7 @@ def test_a_file_that_is_not_to_be_written_stays(workspace: Workspace) -> None:
 def test_claude_code_is_told_by_its_own_command(workspace: Workspace) -> None:
     """Its file has more than servers in it, and is written while it runs."""
     said = workspace("mcp", "--install", "claude-code", "--write").stdout
-    (line,) = (one for one in said.splitlines() if "by Claude Code itself:" in one)
+    (line,) = (one for one in said.splitlines() if "with Claude Code:" in one)
     words = shlex.split(line.partition(": ")[2])
     assert words[:5] == ["claude", "mcp", "add", "--scope", "user"]
     entry = workspace.json("mcp", "--install", "claude-code", "--write")["server"]

@@ -81,11 +81,13 @@ def test_without_running_anything(vault: Workspace) -> None:
 def test_what_cannot_be_opened(vault: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is said what is missing, and what to do."""
     assert "as 'filestore search' prints it" in vault("open", "nowhere.md:3", code=3).stderr
-    assert "nothing to open" in vault("open", " ", code=2).stderr
+    assert "name what to open" in vault("open", " ", code=2).stderr
     monkeypatch.setenv("EDITOR", "no-such-editor")
     assert "$EDITOR names no-such-editor" in vault("open", "Vault/File explorer.md", code=3).stderr
     monkeypatch.setenv("EDITOR", "false")
-    assert "false ended with 1" in vault("open", "Vault/File explorer.md:5", code=3).stderr
+    assert (
+        "false ended with exit code 1" in vault("open", "Vault/File explorer.md:5", code=3).stderr
+    )
     monkeypatch.setenv("EDITOR", "true")
     done = vault("open", "Vault/File explorer.md:5")
     assert "line 5 of" in done.stderr

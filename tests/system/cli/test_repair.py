@@ -114,7 +114,7 @@ def test_what_is_taken_in_again_in_words(workspace: Any) -> None:
     workspace.write("amber.md", "# amber\n\nNothing but resin here.\n")
     words = workspace("repair", "--plan", "--write-files", code=1).stdout
     assert "up to 1 chunk file may change" in words
-    assert "how many passages is known only then" in " ".join(words.split())
+    assert "the number of passages is known only then" in " ".join(words.split())
     assert "embed 0 passages" not in words
     assert max(map(len, words.splitlines())) <= 80
 

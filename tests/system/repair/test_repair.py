@@ -230,7 +230,7 @@ def test_an_undone_repair_says_what_is_to_be_done(workspace: Any) -> None:
     repair(workspace, "--level", "full", "--write-files")
     assert workspace.truth() == kept
     said = workspace("undo").stdout
-    assert "3 files again as before the repair: 'filestore status' says what to do" in said
+    assert "restored 3 files as before the repair: 'filestore status' says what to do" in said
     assert workspace.truth() == broken
     assert workspace.drift() == {
         "missing": [shown(workspace, lost)],

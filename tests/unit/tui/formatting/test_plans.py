@@ -489,7 +489,7 @@ def test_what_an_undo_did_is_counted_by_kind() -> None:
     said = words(undo_lines(done, side="before"))
     assert "2 files removed" in said
     assert "back" not in said.replace("changed back", "")
-    assert "2 files again as before the repair: Verify shows what to do" in said
+    assert "restored 2 files as before the repair: Verify shows what to do" in said
     again = replace(done, removed=0, changed=1, brought_back=1, differing=())
     assert "1 file changed again, 1 file restored" in words(undo_lines(again, side="after"))
 
