@@ -79,8 +79,19 @@ def refuse(seen: Observation, code: str, reason: str, lines: tuple[int, int, int
             "unresolved merge conflict: the conflict markers are in lines"
             f" {first}, {middle} and {last}"
         )
+        if later := _begun_after(seen.data, last):
+            detail += f"; then {len(later):,} more, from line {later[0]} on"
         seen.state, seen.detail = "conflict-markers", detail
         seen.line, seen.column = first, 0
+
+
+def _begun_after(data: bytes, last: int) -> list[int]:
+    """The lines in which conflicts after this line begin."""
+    line, at, found = 1, 0, []
+    for begin, _, _ in _triples(data, 0):
+        line, at = line + data.count(b"\n", at, begin), begin
+        found += [line] if line > last else []
+    return found
 
 
 def _conflict_in_head(data: bytes) -> tuple[int, int, int] | None:

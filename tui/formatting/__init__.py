@@ -101,6 +101,19 @@ def cut(text: str, length: int) -> str:
     )
 
 
+def end_of(path: str, most: int) -> str:
+    """The end of a path, whole names where one fits."""
+    if len(path) <= most:
+        return path
+    kept = ""
+    for name in reversed(path.split("/")):
+        longer = f"{name}/{kept}" if kept else name
+        if len(longer) > most - 2:
+            break
+        kept = longer
+    return f"…/{kept}" if kept else f"…{path[1 - most :]}"
+
+
 def plain(lines: Sequence[Line]) -> str:
     """The text alone, a line each."""
     return "\n".join("".join(span.text for span in one) for one in lines)

@@ -33,9 +33,7 @@ PLANNING: Final = (
 NO_PLAN: Final = (
     line("nothing is planned", "title"),
     line(""),
-    line(
-        "p plans a repair of everything that was found; in Verify, p plans one of what is marked."
-    ),
+    line("p plans a repair of everything found; in Verify, p plans one of what is marked."),
     line("Nothing is written before A and a confirmation."),
     line("b shows the changes that were made, to undo and redo them."),
 )
@@ -148,7 +146,7 @@ def plan_line(plan: Plan, *, about: str, stale: str) -> Line:
         about: What it was made for.
         stale: Why it may not fit any more; "" where it does.
     """
-    files = "leaves files alone" if plan.policy.truth else "adds what writes files"
+    files = "leaves files alone" if plan.policy.truth else "lets it write files"
     found = [
         span(f"plan for {about}", "title"),
         span(f"  {count(len(plan.steps), 'step')}"),
@@ -190,7 +188,7 @@ def step_line(step: Step, *, is_chosen: bool) -> Line:
     return (
         span("    "),
         span(f"{box(int(is_chosen), 1)} ", "key"),
-        span(shown_path(step.path)),
+        span(shown_path(step.path), keeps_end=True),
         *((span(f"  {and_other} {shown_path(step.other)}", "quiet"),) if step.other else ()),
         *((span("  removes", "error"),) if removed_by(step) else ()),
         *((span(f"  {_embeds(step)}", "quiet"),) if step.texts != 0 else ()),
@@ -212,7 +210,7 @@ def left_line(left: Left) -> Line:
             "error" if finding.severity == "E" else "warning",
         ),
         span(f"{finding.code}  "),
-        span(shown_path(finding.path)),
+        span(shown_path(finding.path), keeps_end=True),
     )
 
 

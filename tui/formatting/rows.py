@@ -3,6 +3,7 @@
 One rule: what is wrong with a row says so with a sign and a word, never by colour alone.
 """
 
+import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -12,7 +13,7 @@ from msgspec import Struct, field
 
 from filestore import Finding
 from filestore.browse import CHUNKS, CatalogNewerError, Measure, Row, StorePath, Tree, shown_path
-from tui.formatting import Line, Role, Span, arrow, count, cut, error_lines, line, span
+from tui.formatting import Line, Role, Span, arrow, count, cut, end_of, error_lines, line, span
 from tui.formatting.findings import SEVERITY, place_of
 
 if TYPE_CHECKING:
@@ -290,18 +291,21 @@ def family_rows(family: "Family", tree: Tree) -> list[tuple[StorePath, Line]]:
     return [(row.path, (sign, *summary_row(row, tree, shown)[1:])) for row, sign, shown in rows]
 
 
-def neighbour_row(neighbour: "Neighbour", tree: Tree = CHUNKS) -> Line:
-    """One of the nearest texts: how near, its heading and first words, then where it is."""
+def neighbour_row(neighbour: "Neighbour") -> Line:
+    """One of the nearest texts: how near, its heading and first words."""
     parts = [Span(f"{neighbour.cosine:>5.2f} ", "note")]
     if neighbour.headings:
         parts += [span(neighbour.headings[-1], "title"), Span("  ")]
-    if neighbour.words:
-        parts += [span(cut(neighbour.words, MOST_PLACE)), Span("  ")]
-    parts.append(span(place_of(neighbour.path, tree), "quiet"))
-    parts += [Span(f":{neighbour.line}", "quiet")] if neighbour.line else []
-    if neighbour.pages:
-        parts.append(span(f"  {pages_words(neighbour.pages)}", "quiet"))
-    return tuple(parts)
+    return (*parts, span(cut(neighbour.words, MOST_PLACE)))
+
+
+def neighbour_place(one: "Neighbour", tree: Tree, room: int) -> Line:
+    """Its document and the place in it, in a third of a row with this room."""
+    path = place_of(one.path, tree)
+    # The name of a chunk says no more than its heading.
+    path = path if tree.has_sections else os.path.dirname(path) or path
+    place = f":{one.line}" if one.line else f" p. {one.pages[0]}" if one.pages else ""
+    return (span(f"  {end_of(path, room // 3 - len(place))}{place}", "quiet"),)
 
 
 def pages_words(pages: Sequence[int]) -> str:

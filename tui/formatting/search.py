@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from filestore.browse import shown_path
-from tui.formatting import Line, Role, Span, count, cut, line, span
+from tui.formatting import Line, Role, Span, count, cut, end_of, line, span
 
 if TYPE_CHECKING:
     from filestore import Answer, Hit
@@ -165,14 +165,14 @@ def hit_columns(hit: "Hit", room: int) -> Line:
     """The document of a hit and the place in it, where a row has room for that."""
     if room < _ROOM:
         return ()
-    name = f"{_end_of(shown_path(hit.document or hit.path))}{_place(hit)}"
+    name = f"{end_of(shown_path(hit.document or hit.path), _MOST_DOCUMENT)}{_place(hit)}"
     return (span(f"  {name:>{_MOST_DOCUMENT + 6}}", "quiet"),)
 
 
 def _title(hit: "Hit") -> str:
     """Of the document, and the heading; this alone where there is no room for both."""
     above = hit.section or hit.headings
-    title = hit.title or _end_of(shown_path(hit.document or hit.path))
+    title = hit.title or end_of(shown_path(hit.document or hit.path), _MOST_DOCUMENT)
     both = f"{title} > {above[-1]}" if above and above[-1] != title else title
     name = both if len(both) <= _MOST_TITLE else above[-1] if above else title
     return name if len(name) <= _MOST_TITLE else f"{name[: _MOST_TITLE - 1].rstrip()}…"
@@ -183,19 +183,6 @@ def _place(hit: "Hit") -> str:
         return f":{hit.line}"
     pages = (hit.page,) if hit.page is not None else hit.pages
     return f" p. {pages[0]}" if pages else ""
-
-
-def _end_of(path: str) -> str:
-    """The end of a path, whole names where one fits."""
-    if len(path) <= _MOST_DOCUMENT:
-        return path
-    kept = ""
-    for name in reversed(path.split("/")):
-        longer = f"{name}/{kept}" if kept else name
-        if len(longer) > _MOST_DOCUMENT - 2:
-            break
-        kept = longer
-    return f"…/{kept}" if kept else f"…{path[1 - _MOST_DOCUMENT :]}"
 
 
 def _passage(hit: "Hit") -> Iterator[Span]:

@@ -318,7 +318,7 @@ class Request(Struct, frozen=True, kw_only=True):
         if named:
             return shown_path(named[0])
         if self.findings is None:
-            return "everything that was found"
+            return "everything found"
         return count(len(self.findings), "finding")
 
     def with_truth(self, truth: bool) -> "Request":

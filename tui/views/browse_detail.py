@@ -21,7 +21,7 @@ from filestore.browse import ChunkPath, InspectedStore
 from tui.formatting import Line, cut, error_lines, line
 from tui.formatting import chunks as texts
 from tui.formatting.findings import place_of
-from tui.formatting.rows import neighbour_row
+from tui.formatting.rows import neighbour_place, neighbour_row
 from tui.state.rows import Listed
 from tui.views.browse_family import FamilyPane
 from tui.views.browse_map import MapPane
@@ -517,9 +517,11 @@ class Detail(Vertical):
         self._neighbours_of = of
         state = "" if found else "none" if of[0] else "of a text: go to one in the list"
         self._neighbours_title.show([texts.neighbours_title(state)])
-        tree = self._host.findings.tree
-        rows = [((one.path, one.line), neighbour_row(one, tree)) for one in found]
-        self.neighbours.show(Listed(rows))
+        tree, near = self._host.findings.tree, {(one.path, one.line): one for one in found}
+        rows = [(key, neighbour_row(one)) for key, one in near.items()]
+        self.neighbours.show(
+            Listed(rows, columns=lambda key, room: neighbour_place(near[key], tree, room))
+        )
 
     @on(VirtualRows.Highlighted)
     def _highlighted(self, event: VirtualRows.Highlighted) -> None:

@@ -78,6 +78,13 @@ def test_a_conflict_in_a_note_is_one(before, after):
     assert f"lines {first}, {middle} and {last}" in detail
 
 
+def test_every_conflict_of_a_note_is_counted():
+    """A person who resolved the first one knows that there are more, and where."""
+    one_detail, detail = seen(MARKS)[1], seen(MARKS + b"Text.\n" + 2 * MARKS)[1]
+    after = MARKS.count(b"\n") + 2
+    assert detail == f"{one_detail}; then 2 more, from line {after} on"
+
+
 @pytest.mark.parametrize(
     ("before", "after"),
     [

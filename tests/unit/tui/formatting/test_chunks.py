@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from filestore import Answer, FilestoreError, Finding, Hit
-from filestore.browse import About, AboutResource, Neighbour, Row, VectorFacts
+from filestore.browse import CHUNKS, About, AboutResource, Neighbour, Row, VectorFacts
+from filestore.core.paths import DOCUMENTS
 from filestore.fulltext import Understood
 from filestore.search.answer import Lazily, Shown
 from tui.formatting import chunks, error_lines, plain, rows, search
@@ -120,6 +121,7 @@ def test_no_word_steers_the_terminal(text, name):
         search.hit_row(1, hit(path=name, document=text, text=text)),
         *search.hit_lines(hit(path=name, section=(text,))),
         rows.neighbour_row(near),
+        rows.neighbour_place(near, CHUNKS, 60),
         *search.asking_lines(text, 1.0),
         search.cancelled_line(text),
         rows.filtering_line(text),
@@ -473,7 +475,7 @@ def test_an_answer_says_what_to_know_of_it():
 
 
 def test_a_neighbour_is_told_with_its_cosine():
-    """How near, its own heading and first words, then which file and which pages."""
+    """How near, its own heading and first words; beside it which document and page."""
     near = Neighbour(
         path="chunked/b.md/chunk2.md",
         resource="b.md",
@@ -482,7 +484,22 @@ def test_a_neighbour_is_told_with_its_cosine():
         pages=(3,),
         words="So it is.",
     )
-    assert plain([rows.neighbour_row(near)]) == " 0.93 H  So it is.  b.md/chunk2.md  p. 3"
+    assert plain([rows.neighbour_row(near)]) == " 0.93 H  So it is."
+    assert plain([rows.neighbour_place(near, CHUNKS, 60)]) == "  b.md p. 3"
+
+
+def test_a_neighbour_keeps_its_place_on_a_narrow_screen():
+    """The end of a long path and the line show, in a third of the row."""
+    near = Neighbour(
+        path="docs/user/getting-started/navigation.md",
+        resource="docs/user/getting-started",
+        cosine=0.5,
+        headings=(),
+        pages=(),
+        line=142,
+    )
+    said = plain([rows.neighbour_place(near, DOCUMENTS, 60)])
+    assert said == "  …/navigation.md:142"
 
 
 def test_the_chosen_section_is_told_by_brackets():

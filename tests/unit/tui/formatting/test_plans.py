@@ -22,6 +22,7 @@ from tui.formatting.plans import (
     commands,
     kind_lines,
     left_lines,
+    plan_line,
     question_lines,
     removed_by,
     scope,
@@ -38,8 +39,9 @@ from tui.formatting.reports import (
     undo_lines,
     undo_scope,
 )
-from tui.state.lists import PlanRows, begin_with, chosen_of, prepared, request_for
+from tui.state.lists import PlanRows, Request, begin_with, chosen_of, prepared, request_for
 from tui.state.rows import Marking
+from tui.widgets.drawing import fitted
 
 NASTY = st.text(
     st.sampled_from(
@@ -146,6 +148,23 @@ def test_no_step_is_counted_twice_over_files(steps: list[Step]) -> None:
     """A file is written or removed, never both by the same step."""
     for one in steps:
         assert not (set(removed_by(one)) and one.path in written_by(one))
+
+
+# On a narrow screen
+
+
+def test_the_end_of_a_path_tells_steps_apart() -> None:
+    """Of chunk files in one folder, the name is what shows where there is no room for both."""
+    row = step_line(step("forget", f"chunked/{'guide/' * 9}chunk7.md"), is_chosen=True)
+    assert words([fitted(row, 40, "…")]).endswith("/chunk7.md")
+
+
+def test_the_head_of_a_plan_fits_eighty_columns() -> None:
+    """What was planned, how much of it, and the key that changes it show whole."""
+    finding = Finding(code="missing", path="chunked/a.md")
+    made = plan(*[step()] * 123, left=[Left(finding=finding, reason="")] * 45)
+    head = plan_line(made, about=Request(findings=None, policy=Policy()).about, stale="")
+    assert len(words([head])) < 80
 
 
 # Safe on a terminal
