@@ -200,7 +200,7 @@ def _open(path: str, mode: str, *, create: bool = False) -> sqlite3.Connection:
     else:
         connection = database.connect(path, mode, timeout_s=_BUSY_TIMEOUT_S)
     with on_error(connection.close):
-        connection.executescript("PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384;")
+        connection.execute("PRAGMA temp_store = MEMORY")
         _check(connection, create=create)
     return connection
 
