@@ -910,6 +910,8 @@ def test_findings_are_told_by_code(tmp_path: Path, documents: Path) -> None:
         assert "Not clean: see the findings." in shown
         assert re.search(r"Error modified 1 file\s+Repair: .*\s+lease\.md", shown)
         assert re.search(r"Warning untracked 1 file", shown)
+        # The command that repairs it stands once.
+        assert not re.search("filestore sync.*filestore sync", shown)
         await look_for(browser, "renewal")
         assert "edited since it was indexed" in await text_of(browser, ".hits > li")
 
