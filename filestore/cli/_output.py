@@ -586,5 +586,6 @@ def go_on(question: str = "go on?", *, refused: str = "nothing was changed") -> 
     Raises:
         RefusedError: The answer is no.
     """
-    if _terminal.answer(f"{question} [y/N] ").strip().lower() not in ("y", "yes"):
+    answer = _terminal.answer(f"{question} [y/N] ", unanswered=refused)
+    if answer.strip().lower() not in ("y", "yes"):
         raise RefusedError(f"{refused}: answer y, or add --yes")

@@ -108,13 +108,20 @@ def is_terminal() -> bool:
     return can_ask() and sys.stdout.isatty() and sys.stderr.isatty()
 
 
-def answer(question: str) -> str:
-    """The line that a person types after a question; "" at the end of the input."""
+def answer(question: str, *, unanswered: str) -> str:
+    """The line that a person types after a question; "" at the end of the input.
+
+    Raises:
+        KeyboardInterrupt: The answer is Ctrl-C; its note says what is `unanswered` then.
+    """
     typed = ""
     try:
         sys.stderr.write(question)
         sys.stderr.flush()
         typed = sys.stdin.readline()
+    except KeyboardInterrupt as error:
+        error.add_note(f"{unanswered}\nrun it again")
+        raise
     finally:
         if not typed.endswith("\n"):
             # At the end of the input, and at Ctrl-C, the cursor is still behind the question.

@@ -207,7 +207,7 @@ def _chosen(*, asks: bool) -> tuple[FolderLook | None, str]:
     _output.say(seen.words())
     _output.say(f"  1  index them where they are\n  2  make a chunk store in {DEFAULT_FOLDER}")
     _output.say("  3  tour the example in a temporary folder")
-    answer = _terminal.answer("which? [1] ")
+    answer = _terminal.answer("which? [1] ", unanswered="nothing was made")
     chosen = {"": "in-place", "1": "in-place", "2": "tree", "3": "example"}.get(answer.strip())
     if not answer or chosen is None:
         raise RefusedError("nothing was made: answer 1, 2 or 3")
@@ -473,6 +473,6 @@ def _walk(root: str) -> int:
     _output.line("  filestore ls                     what is in it")
     _output.line("  filestore show PATH              one chunk with its record")
     _output.line("  filestore tui                    the inspector")
-    _output.line("and for your own documents, in any folder:")
-    _output.line("  filestore init && filestore add PATH…")
+    _output.line("and for your own documents, where they lie:")
+    _output.line("  filestore init --in-place FOLDER")
     return 0 if codes[-1] == 0 else 1

@@ -77,8 +77,9 @@ def test_two_makes_a_chunk_store(folder: Path) -> None:
 )
 def test_without_an_answer_nothing_is_made(folder: Path, keys: bytes, expected: int) -> None:
     """Another word, the end of the input, ctrl-c."""
-    code, _ = answered(folder, keys)
+    code, seen = answered(folder, keys)
     assert code == expected
+    assert "nothing was made" in seen
     assert sorted(os.listdir(folder)) == ["bins.md", "lease.md"]
 
 

@@ -100,9 +100,10 @@ def test_colours_are_as_the_variables_say(run: Run, vault: Path) -> None:
 
 @pytest.mark.parametrize("keys", [b"\x04", b"\x03"], ids=["end", "stop"])
 def test_what_follows_a_question_is_on_a_line_of_its_own(vault: Path, keys: bytes) -> None:
-    """Also where the input ends there, or Ctrl-C ends it."""
+    """Also where the input ends there, or Ctrl-C ends it; nothing was done by then."""
     shown = on_terminal(vault, "repair", keys=[("[y/N] ", keys)])
     assert shown.code in (4, 130)
+    assert "nothing was changed" in shown.text
     assert re.search(r"\[y/N\] (\^C)?\nfilestore: ", shown.text)
 
 
