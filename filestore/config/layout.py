@@ -216,9 +216,9 @@ def find_root(start: str, explicit: str | None = None) -> str:
             # The commands are pasted where the person is, which may be another folder.
             place = shlex.quote(folder)
             raise NoStoreError(
-                f"{folder} has an index and no {SETTINGS}: no store without it",
-                remedy=f"'filestore init --in-place {place}' makes it anew; or 'git -C {place}"
-                f" checkout BRANCH -- {SETTINGS}' where git has it",
+                f"{folder} has an index but no {SETTINGS}: without it, it is no store",
+                remedy=f"'filestore init --in-place {place}' makes it again; or 'git -C {place}"
+                f" checkout BRANCH -- {SETTINGS}' if git has it",
             )
     where = f"in {start} or above"
     if explicit is not None:
@@ -233,7 +233,7 @@ def find_root(start: str, explicit: str | None = None) -> str:
     if _has_documents(start):
         command, does = "filestore init --in-place", "indexes the documents here"
     raise NoStoreError(
-        f"no store {where}", remedy=f"'{command}' {does}; --store names one that is elsewhere"
+        f"no store {where}", remedy=f"'{command}' {does}; --store names one elsewhere"
     )
 
 
@@ -258,14 +258,14 @@ def require_named(path: str) -> None:
         UsageError: The text is empty.
     """
     if not path:
-        raise UsageError("an empty text names no store: name its folder; '.' is the working folder")
+        raise UsageError("the name of the store is empty: name its folder; '.' is this one")
 
 
 def why_no_folder(path: str) -> str:
     """Why a path is no folder; "" where it is one, or nothing is there."""
     if os.path.isdir(path) or not os.path.lexists(path):
         return ""
-    return "is no folder" if os.path.exists(path) else "is a link to nothing"
+    return "is not a folder" if os.path.exists(path) else "is a link to nothing"
 
 
 def _is_store(root: str, *, named: bool) -> bool:
@@ -276,8 +276,8 @@ def _is_store(root: str, *, named: bool) -> bool:
         if not named:
             return False
         raise UnreadableStoreError(
-            f"cannot look into {root}: {error.strerror}"
-            f"; make {root} readable, or run it as its owner",
+            f"cannot read {root}: {error.strerror}"
+            f"; make it readable, or run the command as its owner",
         ) from error
     except (OSError, ValueError):
         return False
@@ -319,12 +319,12 @@ def copy_example(target: str) -> None:
     import shutil
 
     if os.path.lexists(target):
-        raise RefusedError(f"{target} already exists: run it in another directory")
+        raise RefusedError(f"{target} already exists: run the command in another folder")
     derived = shutil.ignore_patterns(SIDECAR, ".undo", "__pycache__")
     try:
         shutil.copytree(example_folder(), target, ignore=derived)
     except (OSError, shutil.Error) as error:
         raise FilestoreError(
-            f"the example cannot be copied to {target}: {error}"
-            "; go to a folder that can be written, and where there is room",
+            f"cannot copy the example to {target}: {error}"
+            "; go to a writable folder with enough space",
         ) from error

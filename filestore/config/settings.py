@@ -372,7 +372,7 @@ def parse(data: bytes, *, name: str = SETTINGS) -> Settings:
         version = converted(table.get("format", FORMAT_VERSION), int, "format")
         if version > FORMAT_VERSION:
             raise NewerFormatError(
-                f"{name} has format {brief(version)}, this filestore knows {FORMAT_VERSION}",
+                f"{name} has format {brief(version)}; this filestore reads up to {FORMAT_VERSION}",
                 remedy=UPGRADE,
             )
         file = converted(table, _File)

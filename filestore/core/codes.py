@@ -231,7 +231,7 @@ CODES: Final[dict[str, Code]] = {
     "unsafe-attributes": Code(
         "W",
         "store",
-        "'filestore repair --write-files' writes our lines into it; commit it",
+        "'filestore repair --write-files' writes the missing lines into it; commit it",
         step="rewrite-attributes",
     ),
     "litter": Code(

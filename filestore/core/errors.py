@@ -64,7 +64,7 @@ def unreadable(error: OSError) -> FilestoreError:
     """The error of a store that the machine refuses to read, without where on it."""
     return FilestoreError(
         f"the store cannot be read: {error.strerror or type(error).__name__}"
-        "; check that its folder is there, then ask again",
+        "; check that its folder is there, then try again",
     )
 
 

@@ -233,7 +233,9 @@ class _YamlReader:
         if event.implicit[0]:
             return _plain(event.value)
         if not event.value.isascii() and _SURROGATE.search(event.value):
-            self._refuse(event, "half a surrogate pair is no character; write the character itself")
+            self._refuse(
+                event, "half a surrogate pair is not a character; write the character itself"
+            )
         return str(event.value)
 
     def _enter(self, event: "Event") -> None:

@@ -74,7 +74,7 @@ class Counter(Struct):
             if getattr(found, name) > getattr(limits, name):
                 raise LimitExceededError(
                     f"{self.name} has {getattr(found, name):,} {name} or more, at most"
-                    f" {getattr(limits, name):,} are taken"
+                    f" {getattr(limits, name):,} are allowed"
                     f"; if you trust it, add {OPTION} {name}=N with a larger number",
                 )
 

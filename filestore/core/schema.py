@@ -128,7 +128,7 @@ _KINDS: Final = {
 
 _ROOM: Final = 54
 """Levels of the 254 that can be written: what is read is written again as a part of more."""
-_TOO_DEEP: Final = "it nests too deep"
+_TOO_DEEP: Final = "it is nested too deep"
 
 
 class UnfitError(FilestoreError, ValueError):
@@ -177,7 +177,7 @@ def each_once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         counts = Counter(key for key, _ in pairs)
-        raise UnfitError(f"the key {brief(counts.most_common(1)[0][0])} is there twice")
+        raise UnfitError(f"the key {brief(counts.most_common(1)[0][0])} appears twice")
     return found
 
 

@@ -284,8 +284,8 @@ def check_canaries(embedder: Embedder, embeddings: EmbeddingCache) -> None:
     cosine = _least_cosine(before, now, found)
     if cosine < 1 - TOLERANCE:
         raise ModelDrifted(
-            f"{embedder.name} does not embed as it did: a fixed text has a cosine of "
-            f"{cosine:.3f} to itself, expected 1",
+            f"{embedder.name} no longer embeds as it did: a fixed text has a cosine of "
+            f"{cosine:.3f} to its earlier vector, expected 1",
             remedy="'filestore embedder list' lists the models here; or restore the old one",
         )
 

@@ -131,9 +131,7 @@ class LibraryTokenizer:
             if bare and full[place : place + len(bare)] == bare:
                 self.before, self.after = tuple(full[:place]), tuple(full[place + len(bare) :])
                 return
-        raise unusable(
-            self._path, "has a tokenizer that changes a text in a way that is not supported"
-        )
+        raise unusable(self._path, "has a tokenizer that changes text in an unsupported way")
 
     def encode(self, texts: Sequence[str]) -> Sequence[Tokens]:
         """Cut texts, by the library."""
@@ -163,8 +161,8 @@ class Windows:
         if room < _LEAST_WINDOW:
             raise unusable(
                 self._folder.path,
-                f"takes {self._folder.length} tokens, of which special ones and the prefix"
-                f" {clipped(prefix)!r} take {taken}",
+                f"takes {self._folder.length} tokens; special ones and the prefix"
+                f" {clipped(prefix)!r} use {taken} of them",
             )
         limit = self._folder.limit
         return room if limit is None else min(room, limit)
@@ -322,7 +320,7 @@ class LocalEmbedder(Embedder):
                     forward = self._load()
                 except ImportError as error:
                     raise ModelMissing(
-                        f"a library that runs {self.name} is installed and cannot be loaded:"
+                        f"a library that runs {self.name} is installed but cannot be loaded:"
                         f" {error}"
                         "; install it again",
                     ) from error

@@ -441,7 +441,7 @@ def _problem(model: PackedModel, rows: Sequence[Row], last: bytes) -> str:
         return f"the checksum of vector {key.hex()[:16]} does not hold"
     for key, _, _ in rows:
         if key <= last:
-            return f"vector {key.hex()[:16]} is there twice, or out of order"
+            return f"vector {key.hex()[:16]} appears twice, or is out of order"
         last = key
     for place, length in odd_lengths(_vectors(model, rows)).items():
         return f"vector {rows[place][0].hex()[:16]} has length {length:.4g}, expected 1"

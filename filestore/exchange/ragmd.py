@@ -183,7 +183,7 @@ def _blocks(data: bytes | bytearray, start: int) -> dict[bytes, tuple[int, int]]
         if _SECTIONS.get(heading) != kind:
             continue
         if heading in found:
-            refuse(f"the section '## {heading.decode()}' is there twice")
+            refuse(f"the section '## {heading.decode()}' appears twice")
         expected = list(_SECTIONS)[len(found)]
         if heading != expected:
             refuse(f"the section '## {heading.decode()}' comes before '## {expected.decode()}'")

@@ -78,7 +78,7 @@ def refuse_pointer(data: bytes, *, name: str) -> None:
     """
     if len(data) <= _POINTER_BYTES and _POINTER.match(data):
         raise PointerError(
-            f"{name} is a pointer of git-lfs, not the file itself; 'git lfs pull' fetches that",
+            f"{name} is a git-lfs pointer, not the file itself; 'git lfs pull' fetches the file",
             remedy="git lfs pull",
         )
 
@@ -355,7 +355,7 @@ def decode(data: bytes, *, name: str) -> tuple[str, str]:
     _refuse_control(data, _LEGACY_CONTROL_SHARE, name)
     guessed = _decode_guessed(_sample(data), data)
     if guessed is None:
-        raise _binary_error(name, "bytes in no encoding that is known")
+        raise _binary_error(name, "bytes in no known encoding")
     return guessed
 
 
@@ -370,8 +370,8 @@ def decode_marked(data: bytes, *, name: str) -> tuple[str, str] | None:
             text = attempt(data[len(mark) :], encoding)
             if text is None or "\0" in text:
                 raise ExtractionError(
-                    f"{name}: its byte-order mark says {encoding.upper()}, the bytes do not; save"
-                    " it as UTF-8, or leave it out",
+                    f"{name}: its byte-order mark says {encoding.upper()}, but its bytes differ;"
+                    " save it as UTF-8, or leave it out",
                 )
             return text, encoding
     return None

@@ -92,7 +92,7 @@ def parse(data: bytes) -> Rules:
         IgnoreRulesError: It is larger, or has more or longer rules, than can be followed.
     """
     if len(data) > MAX_BYTES:
-        raise _too_long(f"it has more than {MAX_BYTES:,} bytes, the limit")
+        raise _too_long(f"it has more bytes than the limit of {MAX_BYTES:,}")
     by_name: list[Rule] = []
     by_path: list[Rule] = []
     for place, line in enumerate(data.removeprefix(_BYTE_ORDER_MARK).split(b"\n")):
@@ -103,7 +103,7 @@ def parse(data: bytes) -> Rules:
         if not pattern or pattern.startswith(b"#"):
             continue
         if len(pattern) > MAX_PATTERN_BYTES:
-            size = f"{len(pattern):,} bytes, the limit is {MAX_PATTERN_BYTES:,}"
+            size = f"{len(pattern):,} bytes; the limit is {MAX_PATTERN_BYTES:,}"
             raise _too_long(f"the rule in line {place + 1:,} has {size}")
         leaves_out = not pattern.startswith(b"!")
         pattern = pattern.removeprefix(b"!")
@@ -112,7 +112,7 @@ def parse(data: bytes) -> Rules:
         (by_path if is_anchored else by_name).append(rule)
     count = len(by_name) + len(by_path)
     if count > MAX_RULES:
-        raise _too_long(f"it has {count:,} rules, the limit is {MAX_RULES:,}")
+        raise _too_long(f"it has {count:,} rules; the limit is {MAX_RULES:,}")
     return Rules(
         count, tuple(by_name[::-1]), tuple(by_path[::-1]), _any_of(by_name), _any_of(by_path)
     )
@@ -127,7 +127,7 @@ def _any_of(rules: list[Rule]) -> re.Pattern[bytes] | None:
 def _too_long(reason: str) -> IgnoreRulesError:
     return IgnoreRulesError(
         f"a list of ignore rules is too long: {reason}"
-        "; shorten it, or move rules to the folders they speak of",
+        "; shorten it, or move rules into the folders they are about",
     )
 
 

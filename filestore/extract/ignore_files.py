@@ -379,7 +379,7 @@ def entered(applied: Applied, place: FolderAt, names: Collection[str], note: Not
         applied = replace(applied, git=(), git_exclude=exclude)
     if GIT_RULES in names:
         if _is_link(place, GIT_RULES):
-            reason = "it is a symbolic link, so its rules do not hold, as in git"
+            reason = "it is a symbolic link, so its rules do not apply, as in git"
             note(os.path.join(place.path, GIT_RULES), reason)
         else:
             found = _scope(applied, place, GIT_RULES)
@@ -417,7 +417,7 @@ def _scope(applied: Applied, place: FolderAt, name: str) -> tuple[Scope, ...]:
         raise _unreadable(path, error) from error
     active = rules.count + sum(scope.rules.count for scope in applied.lists)
     if active > MAX_ACTIVE_RULES:
-        reason = f"with it {active:,} rules would hold here, the limit is {MAX_ACTIVE_RULES:,}"
+        reason = f"with it {active:,} rules would apply here; the limit is {MAX_ACTIVE_RULES:,}"
         raise _unusable(path, reason, "shorten it, or those in the folders above")
     return (Scope(place.base, rules),) if rules.count else ()
 
@@ -425,15 +425,15 @@ def _scope(applied: Applied, place: FolderAt, name: str) -> tuple[Scope, ...]:
 def _unreadable(path: str, error: OSError) -> IgnoreRulesError:
     disk.pass_limits(error)
     if error.errno == errno.ELOOP:
-        return _unusable(path, "it is a symbolic link", "put the file itself in its place")
+        return _unusable(path, "it is a symbolic link", "replace it with the file itself")
     if isinstance(error, disk.NotAFileError):
-        return _unusable(path, "it is no regular file", "remove it, or make it a file")
+        return _unusable(path, "it is not a regular file", "remove it, or make it a file")
     reason = f"it cannot be read: {error.strerror or error}"
     return _unusable(path, reason, "make it readable, or remove it")
 
 
 def _unusable(where: str, reason: str, remedy: str) -> IgnoreRulesError:
-    return IgnoreRulesError(f"cannot follow the ignore rules of {where}: {reason}", remedy=remedy)
+    return IgnoreRulesError(f"cannot apply the ignore rules of {where}: {reason}", remedy=remedy)
 
 
 def _exclude_file(place: str) -> str:

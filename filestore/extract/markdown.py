@@ -349,7 +349,7 @@ class NotebookExtractor(Extractor):
                 language = found.lower()
         text = "\n\n".join(_cells(notebook, language))
         if not text.strip():
-            raise empty_error(name, "found no cell with anything in it")
+            raise empty_error(name, "found only empty cells")
         text = document_text(text + "\n", name=name)
         title = first_title(text)
         metadata = {"language": language} if language else {}
@@ -365,7 +365,7 @@ class NotebookExtractor(Extractor):
 
 
 def _notebook(text: str, name: str) -> Mapping[str, Any]:
-    found, cause = "JSON of another form", None
+    found, cause = "other JSON", None
     try:
         notebook = json.loads(text)
         if isinstance(notebook, dict):

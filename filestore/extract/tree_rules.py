@@ -52,7 +52,7 @@ from filestore.fs.scan import (
     TreeRulesError,
 )
 
-STORE: Final = "is a filestore store of its own, or what is left of one"
+STORE: Final = "is another filestore store, or what is left of one"
 
 _MARKS: Final = (*RULE_FILES, *TOOL_MARKS, SETTINGS)
 """What in a folder says something about it."""

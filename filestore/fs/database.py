@@ -167,6 +167,6 @@ def stored_values(path: str, table: str, column: str) -> Iterator[Any]:
     """
     with closing(connect(path, "mode=rw")) as connection:
         if not is_plain_table(connection, table):
-            raise sqlite3.DatabaseError(f"{table} is no plain table")
+            raise sqlite3.DatabaseError(f"{table} is not a plain table")
         for (value,) in connection.execute(f"SELECT {column} FROM {table}"):
             yield value

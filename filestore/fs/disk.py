@@ -253,16 +253,15 @@ def read_given(file: IO[bytes], name: str) -> bytes:
     data = file.read(MOST_GIVEN_BYTES + 1)
     if len(data) > MOST_GIVEN_BYTES:
         raise FileTooLargeError(
-            f"{name} has more than {MOST_GIVEN_BYTES:,} bytes, which is the limit"
-            "; give a smaller file",
+            f"{name} has more than {MOST_GIVEN_BYTES:,} bytes, the limit; name a smaller file",
         )
     return data
 
 
 def _too_large(path: str, size: int, limit: int) -> FileTooLargeError:
     return FileTooLargeError(
-        f"{path} has {size:,} bytes, the limit is {limit:,}",
-        remedy=f"put a smaller file in place of {path}, or remove it",
+        f"{path} has {size:,} bytes; the limit is {limit:,}",
+        remedy=f"replace {path} with a smaller file, or remove it",
     )
 
 
@@ -296,7 +295,7 @@ def read_at(
         if stat_values(before) == stat_values(after):
             return data, after
     raise UnstableFileError(
-        f"{name} changed while it was read, {_ATTEMPTS} times; try again when it is quiet"
+        f"{name} kept changing in {_ATTEMPTS} attempts to read it; try again later"
     )
 
 

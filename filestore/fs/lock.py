@@ -135,7 +135,7 @@ def _require_alone(descriptor: int, path: str) -> None:
         if error.errno not in _BUSY:
             raise _no_locks(path, error.strerror) from error
     else:
-        raise _no_locks(path, "it gave one lock to two at once")
+        raise _no_locks(path, "it gave one lock to two processes at once")
     finally:
         os.close(other)
     # SQLite uses locks of another kind, and would wait for a holder that there is not.

@@ -76,11 +76,11 @@ def judge(path: str, seen: os.stat_result, kind: Kind, *, folder: int | None = N
         if is_folder:
             raise UnsafePartError(
                 f"{shown} is not safe to open: it belongs to user {seen.st_uid}",
-                remedy=f"'rm -r {shown} && filestore sync' makes it anew; or fix its owner",
+                remedy=f"'rm -r {shown} && filestore sync' rebuilds it; or fix its owner",
             )
         raise not_a_file(shown, f"belongs to user {seen.st_uid}, expected your own file")
     if kind == "file" and seen.st_nlink > 1:
-        raise not_a_file(shown, "has a second name elsewhere, which a write would change, too")
+        raise not_a_file(shown, "has a second name (a hard link), which a write would change too")
 
 
 def not_a_file(path: str, found: str) -> NotAFileError:
@@ -128,8 +128,8 @@ def check_mounts(folder: str) -> None:
     for path in found:
         if path.startswith(top):
             raise UnsafePartError(
-                f"{path} is a mount below {folder}, expected its own files",
-                remedy=f"'umount {path}', then run this again",
+                f"{path} is a mount point in {folder}, expected its own files",
+                remedy=f"'umount {path}', then run the command again",
             )
 
 
@@ -277,7 +277,7 @@ def remove(folder: int, name: str, depth: int = 0) -> None:
             raise
         if depth > _DEEPEST:
             raise UnsafePartError(
-                f"{name} lies below {depth} folders, which filestore never makes",
+                f"{name} is nested {depth} folders deep, which filestore never makes",
                 remedy="remove what is there, then run the command again",
             ) from None
         with own_folder(name, folder=folder) as handle:
@@ -287,19 +287,21 @@ def remove(folder: int, name: str, depth: int = 0) -> None:
 
 
 NAME_SIDECAR: Final = (
-    "name a sidecar of your own for this store under [sidecar] in filestore/settings.toml of your"
+    "name a sidecar under [sidecar] in filestore/settings.toml of your configuration folder"
+)
+LOCAL_SIDECAR: Final = (
+    "name a sidecar on a local disk under [sidecar] in filestore/settings.toml of your"
     " configuration folder"
 )
-LOCAL_SIDECAR: Final = f"put the sidecar on a local disk: {NAME_SIDECAR}"
 _WRITABLE: Final = "make the folder writable, or work on a copy of the store"
 REMEDIES: Final = {
     errno.ENOSPC: "free some space, then run the command again",
-    errno.EDQUOT: "free some space of your quota, then run the command again",
+    errno.EDQUOT: "free some space in your disk quota, then run the command again",
     errno.EFBIG: "raise the limit that 'ulimit -f' shows, then run the command again",
     errno.EACCES: _WRITABLE,
     errno.EPERM: _WRITABLE,
     errno.EROFS: _WRITABLE,
-    errno.ENOENT: "name a folder in which files can be made, then run the command again",
+    errno.ENOENT: "name a folder that can hold new files, then run the command again",
     errno.EAGAIN: "close other programs, then run the command again",
     errno.EBUSY: "wait for the program that uses it, then run the command again",
     errno.ENODEV: LOCAL_SIDECAR,
@@ -311,7 +313,7 @@ REMEDIES: Final = {
 map none that are shared."""
 _CHECK: Final = "check the disk, then run the command again"
 _WORDS: Final = {
-    errno.ENODEV: "its file system maps no shared memory",
+    errno.ENODEV: "its file system does not support shared memory",
     errno.ENOLCK: "its file system does not lock files",
 }
 """What the system says in words that tell nothing."""

@@ -19,8 +19,7 @@ class AmbiguousNameError(UsageError):
 
     def __init__(self, typed: str, names: Sequence[str]) -> None:
         super().__init__(
-            f"{typed!r} could be {' or '.join(map(ascii, names))}"
-            ": type one of them as it is written there",
+            f"{typed!r} could be {' or '.join(map(ascii, names))}: type one of them as shown",
         )
 
 

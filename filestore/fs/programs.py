@@ -48,7 +48,7 @@ def require_utf8() -> None:
     encoding = sys.getfilesystemencoding()
     if encoding != "utf-8":
         raise LocaleError(
-            f"names of files are in UTF-8, and this process reads {encoding}; start it"
+            f"file names are in UTF-8, but this process reads {encoding}; start it"
             " with PYTHONUTF8=1",
         )
 

@@ -109,7 +109,7 @@ def look(root: int, path: str) -> Seen | None:
     except OSError as error:
         if error.errno in _IN_THE_WAY:
             raise ChangedMeanwhile(
-                f"{path} is, or lies behind, a symbolic link or a file in place of a folder",
+                f"{path} is, or is below, a symbolic link or a file in place of a folder",
                 paths=[path],
             ) from error
         raise disk.write_failed(path, error) from error

@@ -113,7 +113,7 @@ class FolderWatches:
             _require_reporting(handle, path)
             self._devices.add(device)
         if _ignores_case(handle):
-            raise UnwatchableError(f"{path or 'the folder'} ignores case: events tell other names")
+            raise UnwatchableError(f"{path or 'the folder'} ignores case, so events name others")
         try:
             # By its handle, so that it is the very folder that is listed.
             watch = self._inotify.add_watch(f"/proc/self/fd/{handle}", self._mask)
@@ -204,7 +204,7 @@ def _mounts() -> bytes:
 def _no_room(error: OSError, limit: str) -> UnwatchableError:
     if error.errno in (errno.ENOSPC, errno.EMFILE, errno.ENOMEM):
         return UnwatchableError(
-            f"too much is watched on this system already: fs.inotify.{limit} is used up",
+            f"this system already watches too much: fs.inotify.{limit} is used up",
             remedy=f"sysctl fs.inotify.{limit}=1000000",
         )
     return UnwatchableError(f"folders cannot be watched here: {error.strerror or error}")
@@ -429,9 +429,9 @@ class _Kept:
             UnwatchableError, LostEventsError: It has to be walked.
         """
         if (root, rules) != (self.root, self.rules):
-            raise LostEventsError("the rules of the tree are others now")
+            raise LostEventsError("the store or its rules changed")
         if time.monotonic() - self._begun_s > rescan_s:
-            raise LostEventsError(f"everything is looked at again after {rescan_s:g} s")
+            raise LostEventsError(f"everything is checked again every {rescan_s:g} s")
         with part.folder_of(root) as handle:
             if self._top is None or not os.path.samestat(os.fstat(handle), self._top):
                 raise LostEventsError("another folder is in its place")
@@ -524,7 +524,7 @@ class _Kept:
         """Refuse to keep a walk that missed something of which nothing tells when it is there."""
         for path, reason in tree.problems.items():
             if path not in self._folders or not self._folders[path].locked:
-                raise UnwatchableError(f"{path or 'the folder'} cannot be looked at: {reason}")
+                raise UnwatchableError(f"{path or 'the folder'} cannot be read: {reason}")
 
     def _link(self, path: ChunkPath, known: _Folder, names: Collection[str]) -> None:
         """Note which names of a folder are not the only ones of their files."""
@@ -535,10 +535,10 @@ class _Kept:
         before, known.linked = known.linked, files
         if self._is_walked and not known.linked <= before:
             # Its stamps are others now under its first name, of which no event comes.
-            raise LostEventsError("a file got another name")
+            raise LostEventsError("a file got a second name")
         (self._linked.add if known.linked else self._linked.discard)(path)
         if sum(len(self._folders[one].linked) for one in self._linked) > _MOST_LINKED:
-            raise UnwatchableError("too many files of the tree have other names, too")
+            raise UnwatchableError("too many files have more than one name (hard links)")
 
     def _assembled(self) -> TreeScan:
         tree = TreeScan()

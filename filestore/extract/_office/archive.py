@@ -63,9 +63,9 @@ _SIGNATURES: Final = (
     (b"\0", "zero bytes"),
 )
 
-_SAVE_AGAIN: Final = "get it anew, or save it again from an office program, or leave it out"
+_SAVE_AGAIN: Final = "get it again, save it again from an office program, or leave it out"
 _DISTRUST: Final = (
-    "leave it out; if you trust where it comes from, open it in an office program and save it again"
+    "leave it out; or, if you trust its origin, open it in an office program and save it again"
 )
 
 
@@ -146,7 +146,7 @@ def open_archive(data: bytes, *, name: str, expected: str) -> Archive:
             entries, end = container.infolist(), container.start_dir
     except _DAMAGED_ZIP as error:
         raise damaged(
-            name, f"{expected} with a readable directory", f"{len(data):,} damaged or cut off bytes"
+            name, f"{expected} with a readable directory", f"{len(data):,} damaged or cut-off bytes"
         ) from error
     _check_names(entries, name)
     _check_sizes(entries, name)
@@ -183,10 +183,10 @@ def _check_signature(data: bytes, name: str, expected: str) -> None:
         return
     if data.startswith(_OLE):
         raise ExtractionError(
-            f"{name}: expected {expected}, found a password-protected file, or one from"
-            " before Office 2007",
-            remedy="open it in an office program, remove the password if it has one, and save it"
-            " in the present format",
+            f"{name}: expected {expected}, found a password-protected file, or one older than"
+            " Office 2007",
+            remedy="open it in an office program, remove any password, and save it in the current"
+            " format",
         )
     found = next((words for mark, words in _SIGNATURES if data.startswith(mark)), "other data")
     raise damaged(name, expected, found if data else "an empty file")
@@ -235,14 +235,14 @@ def _check_size(name: str, what: str, size_bytes: int, limit: int) -> None:
     if size_bytes > limit:
         raise refused(
             name,
-            f"{what} {size_bytes / _MIB:,.1f} MiB, where {limit // _MIB:,} MiB is the most",
+            f"{what} {size_bytes / _MIB:,.1f} MiB; the limit is {limit // _MIB:,} MiB",
         )
 
 
 def _check_ratio(name: str, what: str, size_bytes: int, packed_bytes: int, limit: int) -> None:
     if size_bytes > limit * packed_bytes:
         ratio = size_bytes // max(1, packed_bytes)
-        raise refused(name, f"{what} {ratio:,} times its size, where {limit} times is the most")
+        raise refused(name, f"{what} {ratio:,} times its size; the limit is {limit} times")
 
 
 def _located(entry: zipfile.ZipInfo, data: bytes, name: str) -> Part:

@@ -68,8 +68,8 @@ def xml_root(archive: Archive, part: str) -> Any:
     if _DECLARED.search(text):
         raise refused(
             archive.name,
-            f"{shown(part)} has a document type or entity definition, which no office program"
-            " writes and which can be made to expand without end",
+            f"{shown(part)} has a document type or entity definition, which may expand without"
+            " end; no office program writes one",
         )
     text = _XML_DECLARATION.sub("", text, count=1)
     if "http://purl.oclc.org/ooxml/" in text:
@@ -183,7 +183,7 @@ def main_part(archive: Archive, *, namespace: str, fallback: str, expected: str)
     if "mimetype" in archive.parts:
         other = "an OpenDocument file or an e-book"
     if other in expected or expected.startswith(other):
-        other = "one without its main part"
+        other = "a file without its main part"
     raise damaged(archive.name, expected, other)
 
 

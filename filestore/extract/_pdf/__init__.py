@@ -68,7 +68,7 @@ class PdfExtractor(Extractor):
                 if any(page.unread == NO_MAP for page in pages):
                     raise ExtractionError(
                         f"{name} cannot be read: its text is {NO_MAP}"
-                        "; recognise its text: ocrmypdf --force-ocr in.pdf out.pdf",
+                        "; run OCR on it: ocrmypdf --force-ocr in.pdf out.pdf",
                     )
                 raise _no_text_error(name, len(pages), pictures=has_pictures(document))
             remarks = unread_pages(pages)
@@ -113,11 +113,11 @@ def _no_text_error(name: str, count: int, *, pictures: bool) -> ExtractionError:
     if pictures:
         return ExtractionError(
             f"{name} has {pages} of pictures and no text"
-            ": recognise its text first, for example: ocrmypdf in.pdf out.pdf",
+            ": run OCR on it first, for example: ocrmypdf in.pdf out.pdf",
         )
     return ExtractionError(
         f"{name} is empty: expected text, found {pages} without any",
-        remedy="where its text is drawn, recognise it: ocrmypdf --force-ocr in.pdf out.pdf;"
+        remedy="if its text is drawn, run OCR on it: ocrmypdf --force-ocr in.pdf out.pdf;"
         " or leave it out",
     )
 

@@ -181,6 +181,6 @@ def unread_pages(pages: Sequence[PageLines]) -> tuple[str, ...]:
             pages_are = "pages {} are" if len(numbers) > 1 else "page {} is"
             named = pages_are.format(listed(numbers, _MOST_NAMED))
             remarks.append(
-                f"{named} {reason}: recognise the text with 'ocrmypdf {option} in.pdf out.pdf'"
+                f"{named} {reason}: run OCR on it with 'ocrmypdf {option} in.pdf out.pdf'"
             )
     return tuple(remarks)

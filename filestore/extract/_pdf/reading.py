@@ -334,8 +334,8 @@ def opened(data: bytes, *, name: str) -> Iterator[Any]:
         raise empty_error(name)
     if b"%PDF-" not in data[:_HEADER_BYTES]:
         raise ExtractionError(
-            f"{name} is not a PDF: expected %PDF- at its start, found {data[:8]!r}; give"
-            " it its real suffix, or leave it out",
+            f"{name} is not a PDF: expected %PDF- at its start, found {data[:8]!r}; correct"
+            " its suffix, or leave it out",
         )
     import pypdfium2
 
@@ -344,7 +344,7 @@ def opened(data: bytes, *, name: str) -> Iterator[Any]:
     except pypdfium2.PdfiumError as error:
         if getattr(error, "err_code", None) in _PASSWORD_CODES:
             raise ExtractionError(
-                f"{name} is encrypted: it opens with a password only",
+                f"{name} is encrypted: it opens only with a password",
                 remedy="save it without its password, "
                 "for example: qpdf --password=… --decrypt in.pdf out.pdf",
             ) from error

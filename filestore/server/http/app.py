@@ -288,7 +288,7 @@ async def given_in(request: Request, operation: Operation) -> dict[str, Any]:
         for name in request.query_params:
             values = request.query_params.getlist(name)
             if len(values) > 1 and name not in lists:
-                raise UsageError(f"{brief(name)} is there twice: send it once")
+                raise UsageError(f"{brief(name)} appears twice: send it once")
             given[name] = values if len(values) > 1 else values[0]
         return given
     require_no_query(request)

@@ -107,7 +107,7 @@ def test_a_pointer_of_git_lfs_is_no_document(either: Any, name: str) -> None:
     """Whatever it is a pointer to, and what to run is said."""
     either.write(name, POINTER)
     done = either("add", name, code=3)
-    assert f"failed {name}: is a pointer of git-lfs" in done.stderr
+    assert f"failed {name}: is a git-lfs pointer" in done.stderr
     assert "try: git lfs pull" in done.stderr
     either.write(name, "".join(f"{POINTER}\nand words about it\n" * 20))
     assert "git-lfs" not in either("add", name, code=None).stderr
@@ -158,7 +158,7 @@ def test_rules_that_cannot_be_followed_fail_with_each(either: Any) -> None:
     assert [entry["source"] for entry in report["failed"]] == ["locked", "../shelf/in"]
     assert all(".filestoreignore" in entry["error"] for entry in report["failed"])
     done = either("add", "locked", "shelf", "--each", code=5)
-    assert "failed locked: cannot follow the ignore rules" in done.stderr
+    assert "failed locked: cannot apply the ignore rules" in done.stderr
     assert advised(done.stderr)
     assert either.found("secret") == []
 

@@ -83,7 +83,7 @@ def test_vectors_of_a_drifted_service_are_not_mixed_in(
     served.json("add", "ferry.md")
     server.behave(vectors(lambda rows: [row[::-1] for row in rows]))
     done = served("add", "bees.md", code=3)
-    assert "does not embed as it did" in done.stderr
+    assert "no longer embeds as it did" in done.stderr
     assert served.drift() == {"vector-pending": [".sidecar/embeddings.sqlite"]}
 
 

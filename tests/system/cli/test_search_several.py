@@ -130,7 +130,7 @@ def test_a_wrong_question_is_wrong_once(two: Workspace) -> None:
         error = two(*BOTH, *words, code=2).stderr
         assert "home" not in error
     assert (
-        "an empty text names no store" in two("search", "--store=", *BOTH[1:], "x", code=2).stderr
+        "the name of the store is empty" in two("search", "--store=", *BOTH[1:], "x", code=2).stderr
     )
     assert two(*BOTH, "rent", "--embed", code=2).stderr.startswith("filestore: --embed is for --at")
 

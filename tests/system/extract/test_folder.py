@@ -212,8 +212,8 @@ UNUSABLE = {
     "too large": (lambda path: path.write_text("b.md\n" + "#" * MAX_BYTES), f"{MAX_BYTES:,}"),
     "too many": (lambda path: path.write_text("b.md\n" * (MAX_RULES + 1)), f"{MAX_RULES:,}"),
     "too long": (lambda path: path.write_text("?" * (MAX_PATTERN_BYTES + 1)), "4,096"),
-    "a pipe": (lambda path: os.mkfifo(path), "no regular file"),
-    "a folder": (lambda path: path.mkdir(), "no regular file"),
+    "a pipe": (lambda path: os.mkfifo(path), "not a regular file"),
+    "a folder": (lambda path: path.mkdir(), "not a regular file"),
 }
 
 

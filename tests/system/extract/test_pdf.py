@@ -327,7 +327,7 @@ def test_a_page_that_is_a_picture_is_named():
     pdf.page()
     document = extract(pdf.data())
     assert document.remarks == (
-        "page 2 is a picture: recognise the text with 'ocrmypdf --skip-text in.pdf out.pdf'",
+        "page 2 is a picture: run OCR on it with 'ocrmypdf --skip-text in.pdf out.pdf'",
     )
 
 

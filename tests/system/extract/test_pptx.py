@@ -358,7 +358,7 @@ def test_entities_are_refused(part):
 def test_other_files_are_named():
     """A Word document, an old presentation and a deck without text are told apart."""
     assert "found a Word document" in refusal(zipped({"word/document.xml": b"<x/>"}))
-    assert "before Office 2007" in refusal(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600))
+    assert "older than Office 2007" in refusal(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600))
     made = deck()
     slide(made, BLANK)
     assert "found 1 slides without any" in refusal(saved(made))

@@ -88,7 +88,7 @@ int linkat(int from_in, const char *from, int to_in, const char *to, int flags) 
 """
 SIDECAR: Final = "under [sidecar] in filestore/settings.toml"
 LACKING: Final = {
-    "maps": ("maps no shared memory", SIDECAR),
+    "maps": ("does not support shared memory", SIDECAR),
     "locks": ("does not lock files", SIDECAR),
     "flock": ("does not lock files", SIDECAR),
     "quota": (os.strerror(errno.EDQUOT), "quota"),

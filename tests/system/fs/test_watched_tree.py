@@ -304,7 +304,7 @@ def test_everything_is_looked_at_again_now_and_then(tree, tmp_path):
     answer(watched, tree)
     os.link(tree / "r1" / "1.md", tmp_path / "elsewhere.md")
     (tmp_path / "elsewhere.md").write_text("written under another name")
-    assert "looked at again" in answer(watched, tree)
+    assert "checked again" in answer(watched, tree)
     watched.close()
 
 

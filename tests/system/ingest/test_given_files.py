@@ -23,4 +23,4 @@ def test_more_than_is_taken_is_refused(workspace: Any, endless: Path) -> None:
     workspace.sync()
     done = workspace("evaluate", endless, code=3)
     assert f"{endless} has more than {disk.MOST_GIVEN_BYTES:,} bytes" in done.stderr
-    assert "; give a smaller file" in done.stderr
+    assert "; name a smaller file" in done.stderr

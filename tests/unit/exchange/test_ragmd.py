@@ -376,7 +376,7 @@ DISAGREE = {
     ),
     "no vectors": (lambda one: one.order.remove("Vectors"), "no section '## Vectors'"),
     "another order": (lambda one: one.order.reverse(), "comes before"),
-    "a section twice": (lambda one: one.order.insert(1, "Chunks"), "is there twice"),
+    "a section twice": (lambda one: one.order.insert(1, "Chunks"), "appears twice"),
 }
 
 
