@@ -15,7 +15,7 @@ from filestore.fs.stats import STAT_BYTES
 SCHEMA_VERSION: Final = 7
 """Since 7 origins are short; long ones stay until their row is written again, and are read."""
 _OLDEST: Final = 3
-"""The oldest schema that a catalog is brought up from."""
+"""The oldest schema that a catalog is upgraded from."""
 APPLICATION_ID: Final = 0x66736361  # "fsca"
 MEMORY: Final = ":memory:"
 """Instead of a path: a catalog without a file."""

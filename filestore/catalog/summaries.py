@@ -1,7 +1,7 @@
 """Summaries and what they were made from, as the catalog has them: a forest, if no file lies.
 
 Rows come as the files say; what is cyclic or hangs in the air is for the caller to see. One rule:
-a child is in step where an indexed file of its path has a text with its key.
+a child is up to date where an indexed file of its path has a text with its key.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,6 +1,6 @@
 """The keys that `--json=FIELDS` asks for: known before a command runs, picked from what it prints.
 
-What a command prints is told by JSON.md, whose tables are made of the values themselves.
+JSON.md says what a command prints; its tables are made of the values themselves.
 """
 
 import os

@@ -254,7 +254,7 @@ def external_files(folder: str, graph: str) -> list[str]:
             raise unusable(
                 folder,
                 f"has a {graph} with weights in {clipped(name)!r}, expected the name of a file"
-                " beside it",
+                " next to it",
             )
         if not os.path.isfile(os.path.join(folder, os.path.dirname(graph), name)):
             raise unusable(folder, f"lacks {clipped(name)!r}, the weights of its {graph}")

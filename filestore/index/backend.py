@@ -181,7 +181,7 @@ class State(Struct, frozen=True, kw_only=True):
 
 
 class Plan(Struct, frozen=True, kw_only=True):
-    """How an index is brought up to date: deletes first, then upserts, then its stamp."""
+    """How an index is updated: deletes first, then upserts, then its stamp."""
 
     delete: tuple[int, ...]
     upsert: tuple[str, ...]

@@ -82,7 +82,7 @@ def remove(places: Places, catalog: Catalog, resources: Sequence[str]) -> tuple[
 
     Args:
         places: Where the store lies.
-        catalog: In step with the tree, as after `sync`.
+        catalog: Up to date with the tree, as after `sync`.
         resources: Their exact names, each once.
 
     Raises:

@@ -82,7 +82,7 @@ class Query(Struct, frozen=True, kw_only=True):
     update: bool = True
     """Look at the files first, and index what is new or edited where that is quick."""
     model: Which = "own"
-    """``beside`` for the vectors of the model beside the store's own."""
+    """``beside`` for the vectors of the second model."""
     without: Sequence[Extra] = ()
     """What is left out, as if there were none; an evaluation compares with and without questions
     and summaries. Without ``copies`` equal texts are hits of their own, and without the ``cut``

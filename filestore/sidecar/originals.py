@@ -260,7 +260,7 @@ class SourceDrift(Struct):
 
 
 def is_followed(follow: Follow, reachable: Reachable, resource: str, source: str) -> bool:
-    """Whether a resource is brought up to date with its original without being asked.
+    """Whether a resource follows its original without being asked.
 
     Args:
         follow: The store's choice.

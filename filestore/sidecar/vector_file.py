@@ -1,4 +1,4 @@
-"""The FAISS file of a store: written when due, checked by hash, brought up to date in memory.
+"""The FAISS file of a store: written when due, checked by hash, updated in memory.
 
 It is an accelerator: whatever is wrong with it, its vectors come from the embeddings again.
 """
@@ -198,8 +198,8 @@ def loaded(places: Places, vectors: StoredVectors) -> "VectorIndex":
     """An index in this process of the catalog's generation, from the file and what came since.
 
     A file that is missing or damaged is not parsed: all vectors come from the embeddings. So do
-    those of another model than the catalog counts on. That has no file, which would have to be kept
-    in step with the catalog: 20,000 vectors of 384 numbers are read in 0.25 s, each held against
+    those of another model than the catalog counts on. That has no file, which would have to follow
+    the catalog: 20,000 vectors of 384 numbers are read in 0.25 s, each held against
     its checksum, and stay while the store is open.
     """
     if not vectors.is_counted_on:

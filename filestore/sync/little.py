@@ -92,7 +92,7 @@ class TakenUp(Struct, frozen=True, kw_only=True):
 
 
 def take_up(parts: Parts, tree: TreeScan, of: tuple[str, int], turn: Turn | None = None) -> TakenUp:
-    """Index what is new, edited or moved, and embed for two seconds what that brought.
+    """Index what is new, edited or moved, and embed it for two seconds.
 
     Args:
         parts: Of the store; not read meanwhile.

@@ -452,8 +452,7 @@ def sidecar_findings(snapshot: StoreSnapshot, *, hashes: bool) -> list[Finding]:
         other = known(catalog)
         if other is not None and other.fingerprint == wanted:
             # A switch that was not completed, or that git made: nothing has to be embedded for it.
-            there = f"the vectors of {wanted} stand beside those of {recorded}"
-            detail = f"{there}, the settings name them"
+            detail = f"indexed with {recorded}; the settings ask for the second model, {wanted}"
             found.append(Finding(code="index-behind", path=places.part(""), detail=detail))
         else:
             detail = f"indexed with {recorded}, the settings ask for {wanted}"

@@ -172,7 +172,7 @@ def columns(row: Row, shown: Shown, measure: Measure | None, chosen: Sequence[st
 
 
 def columns_for(room: int, wanted: Sequence[str]) -> list[str]:
-    """The columns that a row with this room has beside its name, in their order."""
+    """The columns that a row with this room has besides its name, in their order."""
     widths = {name: COLUMNS[name] for name in wanted if name in COLUMNS}
     for name in _GIVE_WAY:
         name_width = _LEAST_NAME if name in ("date", "size") else _NAME_WITH_DRIFT

@@ -403,7 +403,7 @@ def test_weights_elsewhere_are_refused(graph: Path, tmp_path: Path, place: str) 
     folder = external(graph, tmp_path / "graph", "weights.bin")
     shutil.copyfile(folder / "weights.bin", tmp_path / "weights.bin")
     rename_weights(folder / "model.onnx", place)
-    with pytest.raises(ModelUnusable, match="beside it") as caught:
+    with pytest.raises(ModelUnusable, match="next to it") as caught:
         opened(folder, "onnx")
     assert place in caught.value.message
 
