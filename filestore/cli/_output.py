@@ -20,7 +20,7 @@ from filestore.core.caller import absolute, other_caller
 from filestore.core.codes import CODES, SEVERITY_WORDS
 from filestore.core.errors import FilestoreError, RefusedError
 from filestore.core.findings import NOTHING, Finding, is_clean
-from filestore.core.safe_text import safe_json, safe_text, shell_word, shown_path, without_name
+from filestore.core.safe_text import inner_word, safe_json, safe_text, shown_path, without_name
 from filestore.core.schema import Failure
 
 if TYPE_CHECKING:
@@ -246,10 +246,7 @@ def _as_typed(text: str) -> str:
         return text
     if store.startswith("-"):
         store = f"./{store}"
-    # Between single quotes double ones are easier to read.
-    is_plain, has_blanks = (re.fullmatch(rf"[\w~./{more}-]+", store) for more in ("", " "))
-    word = store if is_plain else f'"{store}"' if has_blanks else shell_word(store)
-    return _NAMED.sub(lambda found: f"{found[1]}--store {word} ", text)
+    return _NAMED.sub(lambda found: f"{found[1]}--store {inner_word(store)} ", text)
 
 
 def count(number: int, singular: str, plural: str = "") -> str:

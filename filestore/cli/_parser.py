@@ -158,9 +158,18 @@ def parse(words: Sequence[str]) -> tuple[Run, Any]:
 
 
 def _stores(front: argparse.Namespace, given: Mapping[str, Any]) -> list[str]:
-    """What --store names before and behind the name of a command."""
+    """What --store names before and behind the name of a command.
+
+    Raises:
+        UsageError: One is empty, also where the command needs no store.
+    """
     here = given.get("store", ())
-    return [*getattr(front, "store", ()), *([here] if isinstance(here, str) else here)]
+    named = [*getattr(front, "store", ()), *([here] if isinstance(here, str) else here)]
+    if "" in named:
+        from filestore.config.layout import require_named
+
+        require_named("")
+    return named
 
 
 def _only(stores: Sequence[str]) -> str:

@@ -96,6 +96,11 @@ def run_init(options: Init) -> int:
         filestore init notes_index --layout tree
         filestore init --in-place --plan
     """
+    if options.store:
+        raise UsageError(
+            "--store names a store that is there; a new one is named by its folder alone",
+            remedy=f"filestore init {'--in-place ' * options.in_place}{shlex.quote(options.store)}",
+        )
     layout = _layout_of(options)
     seen = None
     if layout is None:

@@ -1,7 +1,6 @@
 """Which store a command is for, and where its parts lie, from its root and its sidecar folder."""
 
 import os
-import shlex
 import stat
 from collections.abc import Callable, Iterator
 from itertools import islice
@@ -14,6 +13,7 @@ from filestore.core.errors import FilestoreError, RefusedError, UsageError
 from filestore.core.paths import CHUNKS, DOCUMENTS_SIDECAR, SIDECAR, StorePath, Tree
 from filestore.core.paths import SETTINGS as SETTINGS
 from filestore.core.paths import folded_path as folded_path
+from filestore.core.safe_text import inner_word
 
 if TYPE_CHECKING:
     from filestore.config.door import Door, Rules
@@ -214,7 +214,7 @@ def find_root(start: str, explicit: str | None = None) -> str:
     for folder in folders:
         if os.path.isfile(os.path.join(folder, DOCUMENTS_SIDECAR, CATALOG)):
             # The commands are pasted where the person is, which may be another folder.
-            place = shlex.quote(folder)
+            place = inner_word(folder)
             raise NoStoreError(
                 f"{folder} has an index but no {SETTINGS}: without it, it is no store",
                 remedy=f"'filestore init --in-place {place}' makes it again; or 'git -C {place}"
@@ -226,8 +226,7 @@ def find_root(start: str, explicit: str | None = None) -> str:
         where = f"in {explicit}{reason and f': it {reason}'}"
         named = "'filestore init' makes one; --store names another"
         if not reason and _has_documents(explicit):
-            init = shlex.quote(explicit)
-            named = f"'filestore init --in-place {init}' indexes the documents in it"
+            named = f"'filestore init --in-place {inner_word(explicit)}' indexes its documents"
         raise NoStoreError(f"no store {where}", remedy=named)
     command, does = "filestore init", "makes a store here"
     if _has_documents(start):

@@ -114,6 +114,12 @@ def shell_word(path: str) -> str:
     return f"$'{''.join(quoted)}'"
 
 
+def inner_word(path: str) -> str:
+    """The same for a command that stands in single quotes: with a blank, in double ones."""
+    is_plain, has_blanks = (re.fullmatch(rf"[\w~./{more}-]+", path) for more in ("", " "))
+    return path if is_plain else f'"{path}"' if has_blanks else shell_word(path)
+
+
 _LONG_PATH: Final = 600
 
 

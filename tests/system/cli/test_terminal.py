@@ -118,6 +118,30 @@ def test_a_name_that_begins_like_an_option_is_told_how_to_be_typed(
     assert f"Words of {name}." in run("show", "--", name, cwd=vault).stdout
 
 
+@pytest.mark.parametrize("words", ["status", "init", "help search", "completion bash", "doctor"])
+def test_an_empty_store_is_wrong_usage(run: Run, tmp_path: Path, words: str) -> None:
+    """Also of a command that needs no store; nothing is made."""
+    done = run("--store", "", *words.split(), cwd=tmp_path)
+    assert (done.code, "an empty text names no store" in done.stderr) == (2, True)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_new_store_is_not_named_by_an_option(run: Run, tmp_path: Path) -> None:
+    """It would be made elsewhere than a person meant."""
+    done = run("--store", "my notes", "init", "--in-place", cwd=tmp_path)
+    assert done.code == 2
+    assert "try: filestore init --in-place 'my notes'\n" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_with_a_blank_is_named_in_a_command(run: Run, tmp_path: Path) -> None:
+    """What is to be tried can be pasted."""
+    (tmp_path / "my notes").mkdir()
+    (tmp_path / "my notes" / "lease.md").write_text("# Lease\n\nWords.\n")
+    done = run("--store", "my notes", "search", "lease", cwd=tmp_path)
+    assert 'try: filestore init --in-place "my notes"\n' in done.stderr
+
+
 def test_options_may_end_before_the_command(run: Run, vault: Path) -> None:
     """`--` ends those of the front, as scripts have it that write it always."""
     listed = run("ls", cwd=vault).stdout
