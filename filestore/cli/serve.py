@@ -62,8 +62,7 @@ class Serve(CommonOptions, frozen=True, kw_only=True):
     port: int = 8765
     """the port to listen on; 0: any free one"""
     token: Annotated[str | None, option("T", group="token")] = None
-    """use this token, not the one in your settings folder; other users see it in the process list,
-    so prefer FILESTORE_TOKEN"""
+    """the token to use; other users see it in the process list: prefer FILESTORE_TOKEN"""
     no_token: Annotated[bool, option(group="token")] = False
     """serve without a token"""
     read_only: Annotated[bool, option(group="writes")] = False

@@ -48,8 +48,8 @@ class Init(CommonOptions, frozen=True, kw_only=True):
     folder: Annotated[str | None, argument("DIR")] = None
     """default: file_index; with --in-place the working folder"""
     layout: Annotated[str | None, option("tree|flat|in-place")] = None
-    """tree: one folder per document; flat: all files in one folder; in-place: the documents of DIR
-    as they are (default: tree)"""
+    """tree: a folder per document; flat: one folder; in-place: DIR's documents as they are (default:
+    tree)"""
     in_place: bool = False
     """index the documents of DIR where they are, as --layout in-place"""
     embedder: Annotated[str | None, option("E")] = None
@@ -295,8 +295,8 @@ class Trusted(JsonObject, Struct, frozen=True, kw_only=True):
     folders: Sequence[str]
     """The folders of these; one that ends in `/` includes its subfolders."""
     allowed: Sequence[str]
-    """Folders in which it may look for originals, given to `add` on this machine or trusted; one
-    that ends in `/` includes its subfolders."""
+    """Folders in which it may look for originals, added or trusted; one that ends in `/` includes
+    its subfolders."""
     closed: Sequence[str]
     """Originals that are never opened: hidden or of an unknown format, and not added by you."""
     prompts: Sequence[str]

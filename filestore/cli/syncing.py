@@ -90,8 +90,8 @@ class Sync(requests.Sync, frozen=True, kw_only=True):
     """What the command takes."""
 
     full: bool = False
-    """verify everything first, and repair what that finds; outside git also remove embeddings that
-    no passage and no undo needs"""
+    """verify everything first and repair it; outside git also remove embeddings that nothing
+    needs"""
 
 
 def run_sync(options: Sync) -> int:

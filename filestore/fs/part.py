@@ -290,8 +290,8 @@ NAME_SIDECAR: Final = (
     "name a sidecar under [sidecar] in filestore/settings.toml of your configuration folder"
 )
 LOCAL_SIDECAR: Final = (
-    "name a sidecar on a local disk under [sidecar] in filestore/settings.toml of your"
-    " configuration folder"
+    "name a sidecar on a local disk under [sidecar] in filestore/settings.toml of your config"
+    " folder"
 )
 _WRITABLE: Final = "make the folder writable, or work on a copy of the store"
 REMEDIES: Final = {

@@ -80,7 +80,7 @@ def test_a_file_is_no_folder(new_workspace: Callable[..., Workspace]) -> None:
     """Whoever names a file is told so, and it stays as it is."""
     made = new_workspace(init=False)
     made.write("a.md", "words\n")
-    assert "a.md is no folder" in made("init", "--in-place", "a.md", code=2).stderr
+    assert "a.md is not a folder" in made("init", "--in-place", "a.md", code=2).stderr
     assert (made.folder / "a.md").read_text() == "words\n"
 
 

@@ -69,7 +69,7 @@ def xml_root(archive: Archive, part: str) -> Any:
         raise refused(
             archive.name,
             f"{shown(part)} has a document type or entity definition, which may expand without"
-            " end; no office program writes one",
+            " end; office files have none",
         )
     text = _XML_DECLARATION.sub("", text, count=1)
     if "http://purl.oclc.org/ooxml/" in text:
