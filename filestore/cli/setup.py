@@ -48,8 +48,8 @@ class Init(CommonOptions, frozen=True, kw_only=True):
     folder: Annotated[str | None, argument("DIR")] = None
     """default: file_index; with --in-place the working folder"""
     layout: Annotated[str | None, option("tree|flat|in-place")] = None
-    """tree: a folder per document; flat: one folder; in-place: DIR's documents as they are (default:
-    tree)"""
+    """tree: a folder per document; flat: one folder; in-place: DIR's documents as they are
+    (default: tree)"""
     in_place: bool = False
     """index the documents of DIR where they are, as --layout in-place"""
     embedder: Annotated[str | None, option("E")] = None
