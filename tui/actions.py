@@ -143,6 +143,11 @@ def no_text(now: ActionContext) -> str:
     return "" if now.piece else no_file(now)
 
 
+def no_view(now: ActionContext) -> str:
+    """There is no text to be looked at, nor a document of which one is being read."""
+    return "" if now.resource and now.is_written else no_text(now)
+
+
 def no_finding(now: ActionContext) -> str:
     """There is no finding to plan for."""
     is_some = now.codes or now.paths or now.marked
@@ -347,7 +352,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     _browse("jump_forward", "ctrl+right_square_bracket alt+right", "go forward",
         "go on to what was come back from", ON_SCREEN),
     _browse("raw", "o", "raw file", "show the whole file as it is on disk",
-        lambda now: f"show {_place(now)}", refusal=no_text),
+        lambda now: f"show {_place(now)}", refusal=no_view),
     _browse("original", "O", "original",
         "open the document it was made from, at its line, in the editor or as the desktop does",
         lambda now: f"open {_place(now)}", refusal=no_text, footer=39),
@@ -355,10 +360,10 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "show metadata, links, questions, provenance, vectors and hashes", show, footer=40),
     _browse("neighbours", "b", "neighbours",
         "show the nearest passages with their cosine; enter goes there",
-        lambda now: f"similar {_place(now)}", refusal=no_text, footer=45),
+        lambda now: f"similar {_place(now)}", refusal=no_view, footer=45),
     _browse("family", "c", "family",
         "show the summaries above a file and what a summary was made from; enter goes there",
-        about, refusal=no_text),
+        about, refusal=no_view),
     _browse("map", "m", "map",
         "show the map of the vectors, coloured by folder, and back; arrows go to the next point in "
         "their direction, enter opens it",

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from filestore.chunking.blocks import is_headed
 from filestore.core.schema import JsonObject
+from filestore.extract import is_markdown
 from filestore.extract.markdown_read import DEFINITION, without_brackets
 
 if TYPE_CHECKING:
@@ -78,14 +79,20 @@ class Block(JsonObject, Struct, frozen=True, kw_only=True):
         return " ".join("".join(run.text for line in self.lines for run in line).split())
 
 
-def read_blocks(text: str, *, first: int = 1) -> list[Block]:
-    """The blocks of a text of Markdown, in order.
+def read_blocks(text: str, *, first: int = 1, of: str = "") -> list[Block]:
+    """The blocks of a text, in order.
 
     Args:
         text: With whatever line ends.
         first: The number of its first line.
+        of: The document that it was read of: source code, for one, is a single listing. "" for
+            Markdown.
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if of and not is_markdown(of):
+        written = text.rstrip("\n").split("\n")
+        lines = tuple((Run(line, first + at),) for at, line in enumerate(written))
+        return [Block(kind="code", line=first, lines=lines)]
     written = text.split("\n")
     tokens = _parser().parse(text)
     found = list(_Reader(written, first).blocks(tokens))

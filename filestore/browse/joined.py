@@ -21,6 +21,8 @@ class Piece(Struct, frozen=True):
     """Without what repeats the chunk before."""
     line: int
     """Of the chunk file, in which it begins."""
+    source: str
+    """The document that it was made from; "" for none."""
     is_gone: bool = False
     """Whether its file is not there, so that this is its text as it was indexed."""
 
@@ -42,6 +44,7 @@ def pieces(
     rows.sort(key=lambda row: chunk_file.sort_key(row.position, row.path))
     found: list[Observation] = []
     gone: set[ChunkPath] = set()
+    sources: dict[str, str] = {}
     size = 0
     looks = look_at(places, [row.path for row in rows], layout)
     for row, look in zip(rows, looks, strict=False):
@@ -50,6 +53,7 @@ def pieces(
             gone.add(row.path)
         if seen is not None:
             found.append(seen)
+            sources[places.tree.store_path(row.path)] = catalog.source_of(row) or ""
             size += len(seen.data)
         if size > most:
             break
@@ -64,6 +68,7 @@ def pieces(
             path=path,
             text=text,
             line=first_line(data) + chunk.body.count("\n", 0, chunk.body.find(text)),
+            source=chunk.source or sources.get(path, ""),
             is_gone=places.tree.chunk_path(path) in gone,
         )
         for (path, data, chunk), text in zip(known, texts, strict=True)

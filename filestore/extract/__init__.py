@@ -268,6 +268,14 @@ def is_prose(name: str) -> bool:
 _RUNNING: Final = frozenset(_BY_SUFFIX).difference(BY_SUFFIX, _WORKBOOKS.split(), _ROWS.split())
 
 
+def is_markdown(name: str) -> bool:
+    """Whether what is read of a file, by its name, is Markdown; of source code it is its lines."""
+    return os.path.splitext(name)[1].lower() in _MADE_MARKDOWN
+
+
+_MADE_MARKDOWN: Final = frozenset(_BY_SUFFIX).difference(BY_SUFFIX)
+
+
 def is_note(name: str) -> bool:
     """Whether a file, by its name, may be a note: its suffix says so, or nothing else."""
     suffix = os.path.splitext(name)[1].lower()

@@ -160,6 +160,30 @@ def test_keys_of_a_file_take_the_chunk_that_is_read_of_a_document(folder, monkey
     look(folder, act)
 
 
+def test_views_of_a_document_can_be_asked_for_before_it_is_read(folder):
+    """A key right after the cursor moved is no key lost; the next document is seen in that way."""
+
+    async def act(onlooker):
+        await onlooker.press("j", "b", words="cosine, nearest first")
+        await onlooker.press("escape", "j", "o", words='headings: ["Glossary"]')
+        await onlooker.press("escape", "j", words='headings: ["Handing over')
+        await onlooker.until(lambda: onlooker.app.action_context().piece.endswith("/chunk1.md"))
+
+    look(folder, act)
+
+
+def test_source_code_is_read_line_by_line(folder):
+    """Of a document of code no line joins another, in all of it and in one chunk."""
+
+    async def act(onlooker):
+        await onlooker.press("G", "k", words="── chunk1.md")
+        await onlooker.read("  from collections import defaultdict\n")
+        await onlooker.press("l", "j", "j", words="rename_report.py/chunk2.md")
+        await onlooker.read("  class Report:\n")
+
+    look(folder, act)
+
+
 def test_the_facts_of_a_chunk_list_its_links(folder):
     """Each leads to the first chunk of the original that it names."""
     chunk = "chunked/field-guide/index.md/chunk2-what-is-in-it.md"

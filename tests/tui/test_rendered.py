@@ -101,6 +101,22 @@ def test_links_keep_where_they_lead():
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("name", ["a.py", "b.json", "Makefile", "c.log"])
+def test_what_is_no_markdown_keeps_its_lines(name):
+    """Source code and logs are read as they are written: no line joins another, # is no heading."""
+    text = "# note\ndef f():\n    return 1\n\n\n1. x\n"
+    lines = rendered(read_blocks(text, first=5, of=name), 60)
+    assert plain(lines).replace("\n  ", "\n") == f"  {text.rstrip()}"
+    assert [line[-1].line for line in lines] == [5, 6, 7, 8, 9, 10]
+
+
+@pytest.mark.parametrize("name", ["", "a.md", "b.txt", "c.csv", "d.pdf"])
+def test_what_is_made_of_rows_and_pages_is_markdown(name):
+    """Rows are a table and words of a paragraph flow, whatever document they were read of."""
+    found = read_blocks("| a |\n| - |\n| b |\n\nOne\nand one.\n", of=name)
+    assert [one.kind for one in found] == ["table", "prose"]
+
+
 @pytest.mark.parametrize("hostile", ["[" * 50_000, "![[" * 20_000, "> " * 20_000, "*a " * 20_000])
 def test_a_text_made_to_take_long_does_not(hostile):
     """What the parser would need minutes for is shown as it is written."""

@@ -12,13 +12,7 @@ from typing import TYPE_CHECKING, Final, cast
 from msgspec.structs import replace
 
 from filestore import FilestoreError, Finding, NoStoreError
-from filestore.browse import (
-    CatalogNewerError,
-    InspectedStore,
-    find_root,
-    listed,
-    user_inspector,
-)
+from filestore.browse import CatalogNewerError, InspectedStore, find_root, listed, user_inspector
 from tui.actions import Place
 from tui.app.commands import Commands
 from tui.app.frame import Options

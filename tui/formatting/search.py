@@ -149,10 +149,7 @@ def hit_row(number: int, hit: "Hit", *, is_changed: bool = False) -> Line:
         hit: As it was found.
         is_changed: Whether its file was found to have changed, or gone, since.
     """
-    parts: list[Span] = [
-        Span(f"{number:>3} ", "quiet"),
-        span(_title(hit), "title"),
-    ]
+    parts: list[Span] = [Span(f"{number:>3} ", "quiet"), span(_title(hit), "title")]
     if is_changed:
         parts.append(Span("  changed since this answer", "warning"))
     elif hit.freshness in _FRESHNESS:

@@ -214,7 +214,4 @@ def cell_line(paths: Sequence[str], resource: str) -> Line:
     if not paths:
         return line("no point here: arrows go to the next one, enter shows its file", "quiet")
     more = f"  and {len(paths) - 1:,} more here" if len(paths) > 1 else ""
-    return (
-        span(place_of(paths[0]), "title"),
-        span(f"  {resource}{more}", "quiet"),
-    )
+    return (span(place_of(paths[0]), "title"), span(f"  {resource}{more}", "quiet"))

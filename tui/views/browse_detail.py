@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from msgspec.structs import replace
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
@@ -319,9 +320,14 @@ class Detail(Vertical):
             last = self.about.path if self.about is not None else ""
 
             def prepare(store: InspectedStore) -> Prepared:
-                if target.resource is not None:
-                    return prepared_resource(store, target.resource, section, width, last)
-                return prepared_file(store, target, moved_to, section, width)
+                if target.resource is None:
+                    return prepared_file(store, target, moved_to, section, width)
+                made = prepared_resource(store, target.resource, section, width, last)
+                if made.pieces and section == "raw":
+                    first = Target(path=made.pieces[0][1])
+                    file = prepared_file(store, first, moved_to, section, width)
+                    return replace(file, pieces=made.pieces)
+                return made
 
             self._host.task_manager.read(
                 prepare,

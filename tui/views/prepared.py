@@ -68,7 +68,8 @@ def prepared_file(
     from filestore.browse import heading_line, read_blocks
     from tui.views.rendered import rendered
 
-    found = read_blocks(texts.first_part(text), first=first or 1)
+    of = about.source if about.kind == "chunk" else about.path
+    found = read_blocks(texts.first_part(text), first=first or 1, of=of)
     line = heading_line(found, target.heading) if target.heading else target.top
     lines = rendered(found, width)
     reached = _reached(lines)
@@ -102,7 +103,7 @@ def prepared_resource(
     begun: list[tuple[int, str]] = []
     outline: list[tuple[int, str, int]] = []
     for piece in found:
-        own = read_blocks(piece.text, first=piece.line)
+        own = read_blocks(piece.text, first=piece.line, of=piece.source)
         drawn = rendered(own, width)
         begun.append((len(lines), piece.path))
         lines.append(texts.rule_line(piece.path, width, is_gone=piece.is_gone))

@@ -80,9 +80,7 @@ class RepairView(View):
         display: none;
     }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("tab,shift+tab", "other_part", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("tab,shift+tab", "other_part", show=False)]
 
     def __init__(self, host: ViewContext) -> None:
         super().__init__(host)

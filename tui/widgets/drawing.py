@@ -442,11 +442,7 @@ class Wrapping:
     """
 
     def __init__(
-        self,
-        lines: Sequence[Line],
-        width: int,
-        *,
-        hanging: Callable[[Line], int] = lambda _: 0,
+        self, lines: Sequence[Line], width: int, *, hanging: Callable[[Line], int] = lambda _: 0
     ) -> None:
         """Nothing is broken yet.
 

@@ -109,9 +109,7 @@ def died(status: int, output: str) -> FilestoreError:
 
 
 def when_uncaught(
-    *,
-    in_thread: Callable[[BaseException], None],
-    in_destructor: Callable[[BaseException], None],
+    *, in_thread: Callable[[BaseException], None], in_destructor: Callable[[BaseException], None]
 ) -> None:
     """Have this process hand over what ends a thread, and what is lost in a destructor.
 

@@ -224,7 +224,7 @@ class WorkerProcess:
             return tasks.Failed(
                 error=FilestoreError(
                     f"the worker process cannot be started: {error}"
-                    "; close other programs or free disk space, then try again",
+                    "; close other programs or free disk space, then try again"
                 )
             )
         if was_stopped:
