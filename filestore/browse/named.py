@@ -195,8 +195,7 @@ def _part_at(catalog: Catalog, row: FileRow, wanted: Range) -> int | None:
     if last and wanted.unit in ("passage", "lines"):
         if wanted.first > last:
             raise NoLineError(
-                f"there is no line {wanted.first:,}: the indexed file has {last:,}",
-                remedy="'filestore sync' indexes an edited file; else leave the line out",
+                f"there is no line {wanted.first:,}: the indexed file has {last:,}; leave it out"
             )
         return max(0, bisect_right([one.line for one in chunk.sections], wanted.first) - 1)
     start, _ = text_of(chunk, row.path).span(wanted)

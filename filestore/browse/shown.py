@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from filestore.browse.documents import LIST, place_of, present
+from filestore.browse.documents import place_of, present
 from filestore.browse.file import Record, document_metadata, record_of
 from filestore.browse.links import backlinks, note_links
 from filestore.browse.named import (
@@ -37,6 +37,7 @@ from filestore.core.findings import FromIndex
 from filestore.core.frontmatter_yaml import MalformedFrontmatter
 from filestore.core.hashing import content_hash, revision_of
 from filestore.core.paths import ChunkPath, StorePath
+from filestore.core.safe_text import inner_word
 from filestore.extract import is_markup, is_text
 from filestore.fs import disk
 from filestore.search import authority
@@ -118,7 +119,8 @@ def show(parts: Parts, catalog: Catalog, asked: Asked) -> Shown:
                 # The folder of a document's chunks is called like the document.
                 files_named(parts.places, catalog, asked.text, asked.place(None))
             except UnknownPathError as error:
-                remedy = LIST if is_document else _CHUNKS
+                listed = f"'filestore ls {inner_word(asked.text)}' lists its documents"
+                remedy = listed if is_document else _CHUNKS
                 raise UnknownPathError(f"{asked.text} is a folder", remedy=remedy) from error
         there = None
     # It need not be indexed.

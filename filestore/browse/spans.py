@@ -168,11 +168,9 @@ class FileText(Struct, frozen=True, kw_only=True):
         starts = [0, *(match.end() for match in re.finditer("\n", self.text))]
         count = self.line_count
         if wanted.first > count:
+            which = "the indexed file" if wanted.unit == "passage" else self.name
             raise NoLineError(
-                f"there is no line {wanted.first:,}: the indexed file has {count:,}"
-                if wanted.unit == "passage"
-                else f"there is no line {wanted.first:,}: {self.name} has {count:,}",
-                remedy="'filestore sync' indexes an edited file; else leave the line out",
+                f"there is no line {wanted.first:,}: {which} has {count:,}; leave it out"
             )
         start = starts[wanted.first - 1]
         if wanted.unit == "passage":

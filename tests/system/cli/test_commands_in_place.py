@@ -100,6 +100,16 @@ def test_show_says_what_was_edited_or_is_new(run, notes):
     assert "Not yet known" in shown["body"]
 
 
+def test_what_helps_where_show_shows_nothing_is_a_command_that_does(run, notes):
+    """A folder is listed; of a line that is not there no sync is advised, which changes nothing."""
+    done = run("show", "low", cwd=notes)
+    assert (done.code, "try: filestore ls low\n" in done.stderr) == (3, True)
+    assert "low/code.py" in run("ls", "low", cwd=notes).stdout
+    done = run("show", "Home.md:999", cwd=notes)
+    assert (done.code, "there is no line 999" in done.stderr) == (3, True)
+    assert "try:" not in done.stderr
+
+
 def test_show_says_why_it_shows_nothing_and_what_helps(run, notes):
     """A sync helps where a file is to be indexed, and nowhere else."""
     (notes / "new.py").write_text("def known():\n    return 1\n")
