@@ -78,7 +78,9 @@ def run_doctor(options: CommonOptions) -> int:
     """
     checks = list(_Machine(options).checks())
     bad = [one for result in ("error", "warning") for one in checks if one.result == result]
-    first = next((_command(one.remedy) or one.remedy for one in bad if one.remedy), "")
+    cures = [_command(one.remedy) or one.remedy for one in bad if one.remedy]
+    # A sentence without a remedy says itself what to do.
+    first = next(iter(cures or [one.about for one in bad]), "")
     if _context.printed_json(options, Diagnosis(not bad, checks, first)):
         return 1 if bad else 0
     for one in checks:

@@ -208,7 +208,7 @@ def socket_of_a_dead_server(made: Workspace, patch: pytest.MonkeyPatch) -> Broke
 def editor_gone(made: Workspace, patch: pytest.MonkeyPatch) -> Broken:
     """EDITOR names a program that is not installed."""
     patch.setenv("EDITOR", "no-such-editor")
-    return Broken(check="terminal", cause="$EDITOR names no-such-editor", first="")
+    return Broken(check="terminal", cause="$EDITOR names no-such-editor", first="$EDITOR names")
 
 
 def agent_starts_nothing(made: Workspace, patch: pytest.MonkeyPatch) -> Broken:
@@ -307,7 +307,8 @@ def test_a_fault_is_named_with_its_cure(
     said = sound(*wanted.words, "doctor", code=1).stdout
     assert f"{wanted.result:8}{wanted.check}" in said
     *_, last = said.splitlines()
-    assert not wanted.first or last == f"first: {done.json['first']}"
+    assert wanted.first
+    assert last == f"first: {done.json['first']}"
     assert everything(sound) == before
     for text in (done.stdout, said):
         assert not re.search(f"{sound.folder.parent}|clause|a-token", text)
