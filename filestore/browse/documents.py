@@ -197,7 +197,7 @@ def present(
         reason = "it is not indexed yet" if is_new else without_name(path, now.detail) or now.state
         can_sync = is_new or row is not None
         raise UnknownPathError(
-            f"cannot show {path}: {reason or 'it is no document'}",
+            f"cannot show {path}: {reason or 'it is not a document'}",
             remedy="filestore sync" if can_sync else LIST,
         )
     require_open(parts.places, catalog, path, path, chunk)

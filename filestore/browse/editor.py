@@ -93,7 +93,7 @@ def program_for(path: str, environment: Mapping[str, str]) -> EditorCommand:
         return editor_command(environment)
     name = _DESKTOP.get(sys.platform, "xdg-open")
     if find_program(name) is None:
-        problem = f"{shown_path(path)} is no text, and there is no {name} to open it"
+        problem = f"{shown_path(path)} is not text, and there is no {name} to open it"
         return EditorCommand(problem=problem)
     return EditorCommand(words=(name,))
 

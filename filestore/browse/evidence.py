@@ -304,7 +304,7 @@ class _File:
 
     def _note_of_answers(self) -> str:
         if self._seen is not None and self._seen.state == RECORD:
-            return "a record is no answer; it says what a document was made from"
+            return "a record is not an answer; it says what a document was made from"
         if self._row is None or self._row.state != INDEXED:
             return "search does not find it"
         if self._now.is_gone:

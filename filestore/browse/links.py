@@ -193,7 +193,7 @@ def followed(parts: Parts, path: str, written: str) -> tuple[StorePath, str]:
 def _nowhere(parts: Parts, catalog: Catalog, path: ChunkPath, written: str) -> NoTargetError:
     is_there = path and os.path.lexists(os.path.join(parts.places.chunked, path))
     if is_there and not catalog.closes(path):
-        return NoTargetError(f"{written} is there, but is no document of the store")
+        return NoTargetError(f"{written} exists, but is not a document of the store")
     return NoTargetError(f"{written} leads to nothing in this store")
 
 

@@ -94,7 +94,7 @@ def run_git(options: Git) -> int:
                 # There no line before it ends the hook, and the status is that of those behind.
                 wanted = f"add this line to {path}, behind its first line"
                 if not is_shell_script(hook.path):
-                    wanted = f"{path} is no shell script: have it run this line of shell"
+                    wanted = f"{path} is not a shell script: have it run this line of shell"
                 _output.say(f"{wanted}:\n    {lines}")
         if place.note:
             _output.say(place.note)

@@ -313,7 +313,7 @@ def embedder_use(options: UseFolder) -> int:
 def embedder_fetch(options: FetchModel) -> int:
     if options.name.lower() in KINDS:
         raise UsageError(
-            f"{options.name} is no model of a hub: it comes with what is installed",
+            f"{options.name} is not a model of a hub: it comes with what is installed",
             remedy=f"filestore embedder set {options.name.lower()}",
         )
     folder = fetch_model(options.name, environment=os.environ)

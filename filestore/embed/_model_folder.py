@@ -349,7 +349,7 @@ def _prompts(stated: Mapping[str, Any], path: str) -> dict[str, str]:
     """Prompts by name; "" is the one where no other is named."""
     prompts = stated.get("prompts") or {}
     if not isinstance(prompts, dict) or not all(isinstance(one, str) for one in prompts.values()):
-        raise unusable(path, "has prompts that are no texts in config_sentence_transformers.json")
+        raise unusable(path, "has prompts that are not texts in config_sentence_transformers.json")
     default = stated.get("default_prompt_name")
     return {"": prompts.get(default, "") if isinstance(default, str) else "", **prompts}
 
@@ -366,7 +366,7 @@ def stated_modules(
     try:
         return None if stated is None else converted(stated, list[Module])
     except UnfitError as error:
-        problem = "has a modules.json that is no list of modules"
+        problem = "has a modules.json that is not a list of modules"
         raise refusal(folder, problem, error.message) from error
 
 

@@ -315,13 +315,13 @@ def _rows_of(body: bytes, count: int, asked: Asked) -> NDArray[np.float64]:
     ordered = sorted(zip(places, entries, strict=True), key=lambda pair: pair[0])
     vectors = [entry.get("embedding") for _, entry in ordered]
     if not all(isinstance(vector, list) for vector in vectors):
-        raise _unusable_answer(asked, "something that is no vector of numbers")
+        raise _unusable_answer(asked, "something that is not a vector of numbers")
     try:
         matrix = np.array(vectors)
     except ValueError:
         raise _unusable_answer(asked, "vectors of different lengths") from None
     if matrix.ndim != 2 or matrix.shape[1] == 0 or matrix.dtype.kind not in "fiu":
-        raise _unusable_answer(asked, "something that is no vector of numbers")
+        raise _unusable_answer(asked, "something that is not a vector of numbers")
     rows: NDArray[np.float64] = matrix.astype(np.float64)
     if not np.isfinite(rows).all():
         raise _unusable_answer(asked, "NaN or infinity")

@@ -505,7 +505,7 @@ def _explained(path: str) -> Iterator[None]:
         raise
     except UnicodeDecodeError as error:
         # SQLite quotes the name of a damaged table, which may be no text.
-        raise EmbeddingsDamaged(path, "its tables have names that are no text") from error
+        raise EmbeddingsDamaged(path, "its tables have names that are not text") from error
     except MemoryError as error:
         pass_limits(error)
         raise

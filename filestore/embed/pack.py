@@ -58,7 +58,7 @@ class NotAPack(FilestoreError, ValueError):
 
     def __init__(self, path: str, found: str) -> None:
         super().__init__(
-            f"{path} is no pack of embeddings: {found}"
+            f"{path} is not a pack of embeddings: {found}"
             "; name a file that `filestore embeddings export` wrote",
         )
 

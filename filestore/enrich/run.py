@@ -527,7 +527,7 @@ class Enriching:
                 held.add(file.path)
                 self._keep(file.path, "a passage of it is excluded from search for now")
             elif writing.is_a_persons(chunk) or chunk.user or chunk_file.own_questions(chunk):
-                self._keep(file.path, "a person wrote in it; its group is no more")
+                self._keep(file.path, "a person wrote in it; its group is gone")
             else:
                 found.append(file)
         return found

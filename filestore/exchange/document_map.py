@@ -114,7 +114,7 @@ def read_bytes(path: str, *, most: int = MOST_BYTES, follow_links: bool = False)
                 refuse("it changed while it was read", "try again when it is quiet")
             return data
     except disk.NotAFileError:
-        refuse("it is no regular file", "name a file, or put one in its place")
+        refuse("it is not a regular file", "name a file, or put one in its place")
     except FileNotFoundError:
         raise
     except OSError as error:

@@ -75,7 +75,7 @@ class FaissJson(MapForm):
                     return head[:1] in (start, b"")
 
                 place = os.path.join(folder, file)
-                staged.check_target(place, begins, found="it is no part of an index")
+                staged.check_target(place, begins, found="it is not part of an index")
         except OSError as error:
             disk.pass_limits(error)
             raise TargetRefused(
@@ -97,7 +97,7 @@ class FaissJson(MapForm):
             try:
                 there = set(os.listdir(source))
             except NotADirectoryError:
-                refuse("it is no folder", "name a folder, or a file called vectors-NAME.faiss")
+                refuse("it is not a folder", "name a folder, or a file called vectors-NAME.faiss")
             pairs = sorted(match[1] for match in map(_VECTORS.fullmatch, there) if match)
             if there.intersection(FILES) or not pairs:
                 return _read_folder(source)
@@ -405,7 +405,7 @@ def _check_folder(target: str) -> None:
         ) from error
     if others:
         raise TargetRefused(
-            f"{shown_path(target)} is not overwritten: {shown_path(others[0])} in it is no file of"
+            f"{shown_path(target)} is not overwritten: {shown_path(others[0])} in it is not part of"
             " an index"
             "; name another folder, or an empty one",
         )

@@ -106,7 +106,7 @@ def _refuse_others(target: str) -> None:
     """
     if not os.path.lexists(target):
         return
-    reason = "" if disk.is_folder(target) else "it is no folder"
+    reason = "" if disk.is_folder(target) else "it is not a folder"
     there: set[str] = set()
     for folder, folders, names in os.walk(target):
         links = [one for one in folders if os.path.islink(os.path.join(folder, one))]
@@ -114,7 +114,7 @@ def _refuse_others(target: str) -> None:
     if not reason and there:
         hashes = _written_before(target)
         if hashes is None:
-            reason = "it has files, and is no export of this version"
+            reason = "it has files, and is not an export of this version"
         elif others := there - hashes.keys() - {MANIFEST}:
             reason = f"no export wrote {shown_path(min(others))} in it"
         elif edited := [path for path in there & hashes.keys() if not _is_as(target, path, hashes)]:

@@ -244,9 +244,9 @@ def _decoded(data: bytes | bytearray, block: tuple[int, int]) -> tuple[bytes, by
         start = binascii.a2b_base64(raw[:_HEAD_LETTERS], strict_mode=True)
         rest = binascii.a2b_base64(raw[_HEAD_LETTERS:], strict_mode=True)
     except ValueError as error:
-        refuse(f"its vectors are no whole Base64: {error} ({len(raw):,} characters)")
+        refuse(f"its vectors are not complete Base64: {error} ({len(raw):,} characters)")
     if len(raw) != 4 * -(-(len(start) + len(rest)) // 3):
-        refuse(f"its vectors are no whole Base64: wrong padding ({len(raw):,} characters)")
+        refuse(f"its vectors are not complete Base64: wrong padding ({len(raw):,} characters)")
     return start, rest
 
 
@@ -444,5 +444,5 @@ def _kind_of_target(path: str) -> str:
     if faiss_json.is_pair(path):
         return PAIR
     if path.endswith(_PARTS) and not os.path.isdir(path):
-        raise UsageError(f"{shown_path(path)} is no name for an index", remedy=_ANY)
+        raise UsageError(f"{shown_path(path)} is not a name for an index", remedy=_ANY)
     return FOLDER

@@ -265,11 +265,11 @@ def decoded(value: Any, dimension: int) -> tuple[Vector | None, str]:
         except ValueError as error:
             return None, f"no Base64: {error}"
         if len(raw) % 4:
-            return None, f"{len(raw):,} bytes, which are no float32 numbers"
+            return None, f"{len(raw):,} bytes, which are not float32 numbers"
         vector = numpy.frombuffer(raw, "<f4").astype(numpy.float32)
     else:
         if isinstance(value, list) and not all(type(one) in (int, float) for one in value):
-            return None, "it holds what is no number"
+            return None, "it holds values that are not numbers"
         try:
             with numpy.errstate(over="ignore"):
                 vector = numpy.asarray(value, dtype=numpy.float32)

@@ -162,7 +162,7 @@ class VectorStore:
                     self._counter.add(Size(rows=1, bytes=len(text)))
                 else:
                     kind = _shown(part.get("type"))
-                    self._left_out.add(f"{identifier}: part {place} is no text but {kind}")
+                    self._left_out.add(f"{identifier}: part {place} is not text but {kind}")
             following = page.get("next_page")
             if page.get("has_more") is not True:
                 return texts

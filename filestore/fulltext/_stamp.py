@@ -270,9 +270,9 @@ def _strange(path: str) -> str:
     try:
         part.check(path, "folder")
     except part.NotAFileError:
-        return "it is no folder of its own"
+        return "it is not a folder of its own"
     found = (one.name for one in os.scandir(path) if not one.is_file(follow_symlinks=False))
-    return next((f"{name!r} is no regular file" for name in found), "")
+    return next((f"{name!r} is not a regular file" for name in found), "")
 
 
 def describe_files(

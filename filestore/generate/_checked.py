@@ -132,7 +132,7 @@ def read_answer(answer: str, task: Task, *, instructions: str = "") -> Made:
     lines = values.get(LINES_KEY[task.kind], [])
     title, summary = values.get("title", ""), values.get("summary", "")
     if not (isinstance(lines, list) and all(isinstance(line, str) for line in lines)):
-        raise _failed(f"`{LINES_KEY[task.kind]}` is no list of texts")
+        raise _failed(f"`{LINES_KEY[task.kind]}` is not a list of texts")
     if not (isinstance(title, str) and isinstance(summary, str)):
         raise _failed("`title` and `summary` are not both texts")
     return checked(
@@ -278,7 +278,7 @@ def _title_and_text(made: Made) -> tuple[str, str]:
             break
         text = plain
     else:
-        raise _failed("a summary that is no plain prose")
+        raise _failed("a summary that is not plain prose")
     if len(text) > LONGEST_SUMMARY:
         raise _failed(f"a summary of {len(text):,} characters, more than {LONGEST_SUMMARY:,}")
     if len(title) > LONGEST_TITLE:

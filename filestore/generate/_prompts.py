@@ -100,7 +100,7 @@ def read_own(root: str, folder: str) -> OwnPrompts:
     """
     path = posixpath.normpath(folder)
     if posixpath.isabs(folder) or path.split("/")[0] in (".", "..") or "\0" in folder:
-        raise _unusable(folder, "is no folder below the store's root")
+        raise _unusable(folder, "is not a folder below the store's root")
     found: dict[Kind, bytes] = {}
     for kind in KINDS:
         data = _read(root, f"{path}/{kind}.md")

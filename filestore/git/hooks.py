@@ -144,7 +144,7 @@ def repository(root: str) -> Repository:
         there = os.path.dirname(there)
     if not is_named or not os.path.isdir(there):
         shown = shown_path(there)
-        reason = f"{shown} is no folder" if is_named else "core.hooksPath names no folder for them"
+        reason = f"{shown} is not a folder" if is_named else "core.hooksPath names no folder"
         raise SharedHooksError(
             f"git runs no hooks here: {reason}",
             remedy="'git config --unset core.hooksPath' removes it, --show-origin finds its file",

@@ -265,7 +265,7 @@ class Originals:
         batch = parse(data, identifier=identifier, tree=self._tree)
         for one in batch.entries:
             if one.path.startswith("../") and not self._is_near(one.path):
-                raise invalid(identifier, f"{one.path} is no original at which the store may look")
+                raise invalid(identifier, f"{one.path} is not an original that the store may read")
         for side in ("before", "after") if ignores_case else ():
             # A file that was given another case is fine: each of its names is on one side alone.
             there = [one.path for one in batch.entries if getattr(one, side) is not None]

@@ -208,7 +208,7 @@ def parse(data: bytes, *, identifier: str, tree: Tree = CHUNKS) -> Batch:
         raise invalid(identifier, f"{BATCH_NAME} names a file as no change does") from error
     wrong = misplaced(batch.entries, tree)
     if wrong is not None:
-        raise invalid(identifier, f"{brief(shown_path(wrong))} is no place for a truth file")
+        raise invalid(identifier, f"{brief(shown_path(wrong))} is not a place for such a file")
     if len({entry.path for entry in batch.entries}) < len(batch.entries):
         raise invalid(identifier, "it names a file twice")
     return batch

@@ -185,7 +185,7 @@ def _replacements(
     wrong = misplaced([_entry(one) for one in found], tree)
     wrong = wrong or next((one.path for one in found if one.path.count("../") > above), None)
     if wrong is not None:
-        raise NoTruthPathError(f"{wrong} is no place for a truth file")
+        raise NoTruthPathError(f"{wrong} is not a place for such a file")
     return found
 
 

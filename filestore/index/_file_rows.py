@@ -520,7 +520,7 @@ class FaissRows(FileRows):
                 continue
             ids, vectors = flat_parts(data) or (None, None)
             if ids is None or vectors is None or vectors.shape[1] != dimension:
-                raise unusable(path, f"it is no exact index of dimension {dimension}")
+                raise unusable(path, f"it is not an exact index of dimension {dimension}")
             if sorted(ids.tolist()) != sorted(self._rows):
                 raise unusable(path, "its ids are not those of its lines")
             index = FaissIndex(dimension)

@@ -147,7 +147,7 @@ class Chunks(Documents):
             )
         for path, new in self.files.items():
             if not path.endswith(".md"):
-                raise RefusedError(f"{shown_path(path)} is no chunk file")
+                raise RefusedError(f"{shown_path(path)} is not a chunk file")
             made, target = (
                 os.path.lexists(os.path.join(self.top, folder_of(one), RECORD_NAME))
                 for one in (path, new)
@@ -200,7 +200,7 @@ class Sources(Documents):
         found = self._path(path)
         if found == self.top or not is_below(found, self.top) or is_below(found, self.places.root):
             raise UsageError(
-                f"{brief(shown_path(path))} is no document of the work tree: name one,"
+                f"{brief(shown_path(path))} is not a document of the work tree: name one,"
                 " or a chunk file, and a place in the same tree"
             )
         return ChunkPath(os.path.relpath(found, self.top))
@@ -218,7 +218,7 @@ class Sources(Documents):
         known = [source for source in moved if source in self.resources]
         if not known:
             raise RefusedError(
-                f"{shown_path(self.wanted.path)} is no document of the store",
+                f"{shown_path(self.wanted.path)} is not a document of the store",
                 remedy="'filestore ls' lists what is there; move anything else as usual",
             )
         for source in known:

@@ -115,7 +115,7 @@ def new_note(written: str, title: str, metadata: Mapping[str, Any] | None) -> Ne
         )
     for key in metadata or ():
         if reason := why_misleading(str(key)):
-            raise UsageError(f"{brief(str(key))} is no key of metadata: {reason}")
+            raise UsageError(f"{brief(str(key))} is not a metadata key: {reason}")
     (checked,) = put.new_chunks(written.removeprefix("\ufeff"), None, metadata)
     head, body, own = _own_frontmatter(checked.text)
     heading = safe_text(" ".join(title.split()), keep_newlines=False)

@@ -130,7 +130,7 @@ def remove_chunks(places: Places, paths: Sequence[ChunkPath]) -> RemovedChunks:
     for path in paths:
         if not path.endswith(".md"):
             raise RefusedError(
-                f"{shown_path(CHUNKS.store_path(path))} is no chunk file",
+                f"{shown_path(CHUNKS.store_path(path))} is not a chunk file",
                 remedy="'filestore ls' lists documents, which 'filestore rm' removes",
             )
     gone, undo = _taken_out(places, paths)
@@ -377,7 +377,7 @@ def check_folders(tree: Tree, top: str, names: Iterable[str], *, remedy: str) ->
         place = os.path.join(top, around)
         if os.path.lexists(place) and (os.path.islink(place) or not os.path.isdir(place)):
             shown = shown_path(tree.store_path(around))
-            raise RefusedError(f"{shown} is there, and is no folder", remedy=remedy)
+            raise RefusedError(f"{shown} exists, and is not a folder", remedy=remedy)
         _check_alike(outer, [name], remedy)
 
 

@@ -174,13 +174,13 @@ def _opened(
         parts = PastParts(home, folder, commit)
     except FilestoreError as error:
         # Its settings could be read when it was made.
-        raise part.not_a_file(folder, f"is no view: {error.message}") from error
+        raise part.not_a_file(folder, f"is not a view: {error.message}") from error
     # No step down to its sidecar is a link.
     below = os.path.relpath(parts.places.sidecar, folder)
     try:
         closing.enter_context(disk.folder(handle, below))
     except OSError as error:
-        raise part.not_a_file(parts.places.sidecar, f"is no folder of ours: {error}") from error
+        raise part.not_a_file(parts.places.sidecar, f"is not our folder: {error}") from error
     closing.callback(parts.close)
     # Locked for as long as it is open, so that it is not removed.
     used = part.open_file(_USED, os.O_RDWR | os.O_CREAT, folder=handle)

@@ -154,7 +154,7 @@ def parse_address(endpoint: str, use: Use) -> Address:
         shown = "…@…" if "@" in endpoint else re.split("[?#]", endpoint, maxsplit=1)[0]
         shown = safe_text(shown, keep_newlines=False)[:_SHOWN_LENGTH]
         raise EndpointError(
-            f"the endpoint {shown!r} is no address of the form "
+            f"the endpoint {shown!r} is not an address of the form "
             f"http://host:port/v1, without user, password or query",
             remedy=f"fix `endpoint` {use.settings}; "
             f"a key belongs in the environment variable {KEY_VARIABLE}",

@@ -285,7 +285,7 @@ class _Planner:
                 self._leave(finding, prepared)
             elif kind == "remove-duplicate":
                 # A mere remark, but a person asked for it.
-                self.left.append(Left(finding=finding, reason=prepared or "it is no copy"))
+                self.left.append(Left(finding=finding, reason=prepared or "it is not a copy"))
             return
         price = self._price(prepared.wanted)
         if prepared.texts is None:

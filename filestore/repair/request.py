@@ -370,7 +370,7 @@ def sides(parts: Parts, finding: Finding) -> Sides:
         if may_change(path, parts.places.tree):
             return found
         return replace(found, hunks=(), choices=_by_git(parts, path))
-    raise NoSidesError(f"{finding.code} is no choice between two versions")
+    raise NoSidesError(f"{finding.code} is not a choice between two versions")
 
 
 def _of_ingest(parts: Parts, path: StorePath, catalog: Catalog) -> Sides:

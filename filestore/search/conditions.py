@@ -61,7 +61,7 @@ def of(given: Mapping[str, Any] | Sequence[Any] | None) -> tuple[Condition, ...]
         for value in condition.texts():
             if condition.op in ("=", "!=") or is_ordered(value):
                 continue
-            is_date = "is no day of the calendar"
+            is_date = "is not a day of the calendar"
             problem = is_date if is_iso(value) else "is neither a date nor a number"
             raise UsageError(
                 f"{brief(condition.key)} {condition.op} {brief(value)}: {brief(value)} {problem}"

@@ -448,7 +448,7 @@ def _document(place: int, given: str | Mapping[str, Any]) -> SentDocument:
         raise UsageError(f"{wrong} its text is empty: nothing could find it")
     metadata = given.get("metadata")
     if not isinstance(metadata, Mapping | None):
-        raise UsageError(f"{wrong} its metadata is no object")
+        raise UsageError(f"{wrong} its metadata is not an object")
     identifier = given.get("id")
     if identifier is None or type(identifier) is int:
         identifier = str(place if identifier is None else identifier)

@@ -109,7 +109,7 @@ class Collections(disk.Closing):
                 staged.collect_folders(self.path)
         if not os.path.isdir(self.path):
             raise UsageError(
-                f"{shown_path(path)} is no folder", remedy="name the folder of the collections"
+                f"{shown_path(path)} is not a folder", remedy="name the folder of the collections"
             )
 
     def close(self) -> None:

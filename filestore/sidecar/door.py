@@ -120,7 +120,7 @@ def read_conventions(options: AgentOptions, root: str) -> Conventions | None:
     if options.conventions is None:
         return None
     path = options.conventions
-    problem = "is no visible file of the store"
+    problem = "is not a visible file of the store"
     if has_plain_names(path) and not any(one.startswith(".") for one in path.split("/")):
         try:
             with disk.folder_at(root) as handle:

@@ -315,7 +315,7 @@ class Sources:
     def _by_hash(self, source: Source, paths: Sequence[str]) -> tuple[str, str]:
         """Whether a source `changed` or is `gone`, or neither; and why that is not known."""
         if is_external(source.path) or "\0" in source.path:
-            return "", "it is no file of the store"
+            return "", "it is not a file of the store"
         near = [path for path in paths if self._reachable.path(path) is not None]
         there = [path for path in near if os.path.lexists(self._reachable.path(path) or "")]
         if not near:

@@ -141,7 +141,7 @@ def export_pack(
         )
     if not os.path.basename(path):
         raise TargetRefused(f"{path!r} names no file: name the file itself")
-    check_target(path, is_pack, found="it is no pack")
+    check_target(path, is_pack, found="it is not a pack")
     with EmbeddingCache.open(parts.places.embeddings, read_only=True) as embeddings:
         known = embeddings.fingerprints()
         if everything:

@@ -183,7 +183,7 @@ BROKEN: dict[str, tuple[dict[str, Any], str]] = {
         {"modules__json": json.dumps([{"type": "os.path", "path": ""}]).encode()},
         "not supported",
     ),
-    "no modules": ({"modules__json": b"[1]"}, "no list of modules"),
+    "no modules": ({"modules__json": b"[1]"}, "not a list of modules"),
 }
 
 

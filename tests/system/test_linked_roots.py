@@ -204,9 +204,9 @@ def test_what_is_no_folder_is_no_store(notes: Workspace) -> None:
     for name, reason in {
         "nothing": "a link to nothing",
         "circle": "a link to nothing",
-        "file": "no folder",
-        "pipe": "no folder",
-        "real/a.md": "no folder",
+        "file": "not a folder",
+        "pipe": "not a folder",
+        "real/a.md": "not a folder",
     }.items():
         assert f"is {reason}" in notes("--store", name, "status", code=3).stderr
         assert f"is {reason}" in notes("init", name, code=2).stderr
@@ -227,7 +227,7 @@ def test_an_empty_name_is_no_store(notes: Workspace, monkeypatch: pytest.MonkeyP
         assert done.code in (2, 3), (command, done)
     assert wire.reply_to(["--store=", "ls"]) is None
     for refused in (named_roots, filestore.open, filestore.create):
-        with pytest.raises(UsageError, match="names no store"):
+        with pytest.raises(UsageError, match="name of the store is empty"):
             refused([""] if refused is named_roots else "")  # type: ignore[operator]
     assert "names no store" in notes("init", "--in-place", "", code=2).stderr
     assert sorted(notes.folder.rglob("*")) == before

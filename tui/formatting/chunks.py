@@ -126,7 +126,7 @@ def hidden_lines(text: str) -> list[Line]:
 def raw_lines(about: "About") -> list[Line]:
     """The whole file as it is on disk."""
     if about.kind == "document" and not about.raw:
-        return [line("This file is no text: t shows what was read of it.", "quiet")]
+        return [line("This file is not text: t shows what was read of it.", "quiet")]
     lines = text_lines(about.raw)
     if about.raw_cut:
         lines += [(), line("… the file is longer: e opens it in an editor", "warning")]

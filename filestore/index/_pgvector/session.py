@@ -212,8 +212,8 @@ def checked_name(kind: str, name: str) -> str:
     if len(name) <= _LONGEST_NAME and re.fullmatch(_NAME, name):
         return name
     raise BackendSettingsWrong(
-        f"{safe_text(name[:_LONGEST_NAME], keep_newlines=False)!r} is no name for a {kind}: it has"
-        f" at most {_LONGEST_NAME} letters, digits and _, and begins with a letter",
+        f"{safe_text(name[:_LONGEST_NAME], keep_newlines=False)!r} is not a name for a {kind}:"
+        f" use at most {_LONGEST_NAME} letters, digits and _, and begin with a letter",
         remedy=f"filestore backend set pgvector {kind}=…",
     )
 
@@ -429,7 +429,7 @@ class Session:
         if any(word in detail for word in _LOGIN):
             what, remedy = "refuses the login", "set PGPASSWORD, or write ~/.pgpass"
         elif re.search(r'database "[^\n]*" does not exist', detail):
-            what, remedy = "is no database of that server", "createdb, or check dsn"
+            what, remedy = "is not a database on that server", "createdb, or check dsn"
         elif was_made:
             what, remedy = "broke the connection", "try again"
         else:

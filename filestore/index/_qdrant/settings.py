@@ -123,7 +123,7 @@ def _server(
         address = parse_address(options["url"], _USE)
     except EndpointError:
         raise BackendSettingsWrong(
-            "`url` of the backend qdrant is no address of the form http://host:6333",
+            "`url` of the backend qdrant is not an address of the form http://host:6333",
             remedy=f"{_CHANGE}; a key belongs in the environment variable {KEY_VARIABLE}",
         ) from None
     key = environment.get(KEY_VARIABLE, "").strip()

@@ -348,7 +348,7 @@ def take_uploads(
     names = [one.name for one in uploads]
     for name in (*names, *([into] if into else [])):
         if reason := why_no_name(name) or why_unportable(name):
-            raise UsageError(f"{brief(name)} is no name for a document: {reason}; rename it")
+            raise UsageError(f"{brief(name)} is not a name for a document: {reason}; rename it")
     folded = {name.casefold() for name in names}
     if len(folded) < len(names):
         raise UsageError("two documents have the same name: rename one of them")
@@ -386,7 +386,7 @@ def _require_free_names(folder: str, names: Sequence[str]) -> None:
         path = os.path.join(folder, name)
         if os.path.lexists(path) and (os.path.islink(path) or not os.path.isfile(path)):
             raise DocumentThereError(
-                f"{shown_path(name)} is there already, and is no plain file"
+                f"{shown_path(name)} already exists, and is not a plain file"
                 ": upload it under another name",
             )
 

@@ -88,7 +88,7 @@ def require_names(names: Sequence[str]) -> None:
     for name in names:
         if not _NAME.fullmatch(name):
             raise UsageError(
-                f"--name: {brief(name)} is no name of a host",
+                f"--name: {brief(name)} is not a host name",
                 remedy="filestore serve --name notes.example.org",
             )
 

@@ -119,7 +119,7 @@ def test_show_says_why_it_shows_nothing_and_what_helps(run, notes):
     run("sync", cwd=notes)
     assert "def known" in run("show", "new.py", cwd=notes).stdout
     (notes / "data.bin").write_bytes(b"\0\1")
-    for name, reason in (("filestore.toml", "no document"), ("data.bin", "no extractor")):
+    for name, reason in (("filestore.toml", "not a document"), ("data.bin", "no extractor")):
         done = run("show", name, cwd=notes)
         assert reason in done.stderr
         assert "filestore ls" in done.stderr

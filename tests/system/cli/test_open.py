@@ -102,7 +102,7 @@ def test_what_is_no_text_opens_as_the_desktop_does(
     git = shutil.which("git")
     assert git is not None
     monkeypatch.setenv("PATH", str(vault.folder / "bin"))
-    assert "paper.pdf is no text" in vault("open", "paper.pdf:p2", code=3).stderr
+    assert "paper.pdf is not text" in vault("open", "paper.pdf:p2", code=3).stderr
     desktop = vault.write("bin/xdg-open", f'#!/bin/sh\necho "$1" > {vault.folder}/seen\n')
     desktop.chmod(0o755)
     done = vault("open", "paper.pdf:p2: some words")

@@ -116,7 +116,7 @@ def test_what_is_meant_has_to_be_clear(ours, tmp_path):
     (tmp_path / "empty").mkdir()
     cases = (
         ("kb.ragmd", "other.ragmd", "kb.ragmd is a .ragmd file, and"),
-        ("kb.ragmd", "index.faiss", "index.faiss is no name for an index"),
+        ("kb.ragmd", "index.faiss", "index.faiss is not a name for an index"),
         ("note.md", "index", "has neither the name nor the frontmatter"),
         ("empty", "other.ragmd", "there is no index in the folder"),
     )

@@ -156,9 +156,9 @@ def test_what_a_person_has_there_stays(filled: Any, exported: Path) -> None:
         "wrote .hidden/a in it": lambda: filled.write("out/.hidden/a", "Mine."),
         "wrote folder in it": lambda: (exported / "folder").symlink_to(filled.folder),
         "notes.md was edited since": link,
-        "no export of this version": lambda: (exported / MANIFEST).write_text('{"pages": {}}'),
-        "is no export of this version": lambda: (exported / MANIFEST).write_text("{"),
-        "it is no folder": become_a_file,
+        "not an export of this version": lambda: (exported / MANIFEST).write_text('{"pages": {}}'),
+        "is not an export of this version": lambda: (exported / MANIFEST).write_text("{"),
+        "it is not a folder": become_a_file,
     }
     for said, change in ways.items():
         subprocess.run(["rm", "-rf", str(exported)], check=True)

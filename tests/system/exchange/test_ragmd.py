@@ -100,7 +100,7 @@ def test_a_file_of_ten_gigabytes_is_not_read(tmp_path):
 def test_what_is_no_file_is_said(make, tmp_path):
     """Nothing hangs."""
     make(tmp_path / "kb.ragmd")
-    with pytest.raises(FormDamaged, match="it is no regular file"):
+    with pytest.raises(FormDamaged, match="it is not a regular file"):
         RagMd().read(str(tmp_path / "kb.ragmd"))
 
 

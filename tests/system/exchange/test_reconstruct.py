@@ -337,7 +337,7 @@ def test_parts_of_the_wrong_type(workspace: Any, read: Any) -> None:
     with VectorStoreServer(stored()) as server:
         server.behave(only("file-1/content", raw(json.dumps(parts).encode())))
         done = read(server, code=5)
-    assert "file-1: part 2 is no text but image" in done.stderr
+    assert "file-1: part 2 is not text but image" in done.stderr
     assert text_of(workspace.folder / "out", "lease.pdf") == "one two three four"
 
 

@@ -198,7 +198,7 @@ BROKEN: dict[str, tuple[Behaviour, str, type[FilestoreError], int]] = {
     "refusal apart": (writes(None, refusal="I will not."), "refuses", GenerationFailed, 2),
     "empty": (writes(""), "empty", GenerationFailed, 2),
     "null": (writes(None), "empty", GenerationFailed, 2),
-    "numbers": (writes('{"questions": [1, 2]}'), "no list of texts", GenerationFailed, 2),
+    "numbers": (writes('{"questions": [1, 2]}'), "not a list of texts", GenerationFailed, 2),
     "no choice": (any_service.raw(b'{"choices": []}'), "empty", GenerationFailed, 2),
     "odd choice": (any_service.raw(b'{"choices": [{"message": 7}]}'), "empty", GenerationFailed, 2),
     "cut off": (writes('{"questions": ["Who', reason="length"), "cut off at", GenerationFailed, 2),

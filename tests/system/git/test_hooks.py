@@ -260,7 +260,7 @@ def test_the_line_for_a_hook_is_for_its_language(
     path.chmod(0o755)
     said = workspace("git", "install", code=1).stderr
     assert (f"add this line to {path}, behind its first line" in said) is is_shell
-    assert (f"{path} is no shell script: have it run" in said) is not is_shell
+    assert (f"{path} is not a shell script: have it run" in said) is not is_shell
     assert "hook pre-commit" in said
 
 
@@ -409,7 +409,7 @@ def test_a_relative_path_in_a_linked_work_tree(followed: Any, tmp_path: Path) ->
     assert states(followed.json("git", "status")) == dict.fromkeys(HOOKS, "installed")
     for action in ("install", "status", "remove"):
         done = followed("--store", str(second / "file_index"), "git", action, code=4)
-        assert f"git runs no hooks here: {second / '.git'} is no folder" in done.stderr
+        assert f"git runs no hooks here: {second / '.git'} is not a folder" in done.stderr
 
 
 def test_warnings_stop_no_commit(workspace: Any) -> None:
@@ -498,7 +498,7 @@ def test_shared_hooks_are_refused(workspace: Any, tmp_path: Path, shared: str) -
     for action in ("install", "status", "remove"):
         done = workspace("git", action, code=4)
         own = workspace.folder / ".git" / "hooks"
-        assert "no folder" in done.stderr or f"core.hooksPath {own};" in done.stderr
+        assert "not a folder" in done.stderr or f"core.hooksPath {own};" in done.stderr
         assert "core.hooksPath" in done.stderr
     assert list(outside.iterdir()) == []
     assert hook_files(workspace) == {}

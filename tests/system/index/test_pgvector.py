@@ -433,7 +433,7 @@ def test_another_length_is_named(database: Database, table: str) -> None:
 @pytest.mark.parametrize("key", ["table", "schema"])
 def test_a_name_that_is_a_trick_is_refused(key: str, name: str) -> None:
     """Before anything is connected, and fit to be shown."""
-    says = "holds a NUL" if "\0" in name else f"no name for a {key}"
+    says = "holds a NUL" if "\0" in name else f"not a name for a {key}"
     with refused(BackendSettingsWrong, says) as _:
         backend_at("postgresql://127.0.0.1:1/db", **{key: name})
 

@@ -64,7 +64,7 @@ def test_a_folder_is_one_that_every_system_tells_from_others(store: Store) -> No
             store.add_note(TEXT, folder=other)
     if store.settings.layout == "in-place":
         for other in (note.path, f"{note.path}/below"):
-            with pytest.raises(RefusedError, match="is there, and is no folder"):
+            with pytest.raises(RefusedError, match="exists, and is not a folder"):
                 store.add_note(TEXT, folder=other)
     assert truth(store) == before
     store.add_note(TEXT, folder=folder)

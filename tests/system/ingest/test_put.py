@@ -87,7 +87,7 @@ def test_what_is_no_folder_is_not_written_to(store: Store, tmp_path: Path) -> No
     Path(store.root, "chunked", "file").write_text("")
     Path(store.root, "chunked", "link").symlink_to(tmp_path / "elsewhere")
     for folder in ("file", "link"):
-        with pytest.raises(RefusedError, match="is there, and is no folder"):
+        with pytest.raises(RefusedError, match="exists, and is not a folder"):
             store.put(RENT, into=folder)
     assert list((tmp_path / "elsewhere").iterdir()) == []
 

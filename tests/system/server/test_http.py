@@ -178,8 +178,8 @@ def test_the_token_is_the_users_alone_and_stays(place: Path, tmp_path: Path) -> 
         (["--port", "70000"], 3, "cannot be used"),
         (["--port", "-1"], 3, "cannot be used"),
         (["--host", "no.such.host.invalid", "--insecure"], 3, "cannot be used"),
-        (["--name", "https://notes.example.org"], 2, "no name of a host"),
-        (["--name", "a\nb"], 2, "no name of a host"),
+        (["--name", "https://notes.example.org"], 2, "not a host name"),
+        (["--name", "a\nb"], 2, "not a host name"),
     ],
 )
 def test_what_is_not_meant_does_not_start(

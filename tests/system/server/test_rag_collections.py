@@ -365,7 +365,7 @@ def test_a_folder_in_a_store_is_refused(collections: Collections) -> None:
     """A store inside a store is not followed."""
     with pytest.raises(UsageError, match="lies in the store"):
         Collections(os.path.join(collections.path, "trees", "deeper"), writes=True)
-    with pytest.raises(UsageError, match="is no folder"):
+    with pytest.raises(UsageError, match="is not a folder"):
         Collections(os.path.join(collections.path, "none"))
 
 

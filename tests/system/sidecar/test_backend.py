@@ -470,7 +470,7 @@ def test_vectors_that_are_gone_are_told_with_what_brings_them_back(
         (("local", "path=a", "path=b"), "'path' is given twice"),
         (("local", "path"), "KEY=VALUE"),
         (("pgvector",), "needs dsn"),
-        (("qdrant", "url=nowhere"), "is no address"),
+        (("qdrant", "url=nowhere"), "is not an address"),
     ],
 )
 def test_wrong_words_are_wrong_usage(filled: Any, words: tuple[str, ...], says: str) -> None:

@@ -393,10 +393,10 @@ def test_what_disagrees_is_refused(case):
 BROKEN = {
     "Base64 without its end": (
         lambda text: re.sub(r".{41}\n```\s*$", "\n```\n", text),
-        "no whole Base64|it states",
+        "not complete Base64|it states",
     ),
-    "wrong padding": (lambda text: re.sub(r"=*\n```\s*$", "=\n```\n", text), "no whole Base64"),
-    "other letters": (lambda text: text.replace("base64\n", "base64\n*"), "no whole Base64"),
+    "wrong padding": (lambda text: re.sub(r"=*\n```\s*$", "=\n```\n", text), "not complete Base64"),
+    "other letters": (lambda text: text.replace("base64\n", "base64\n*"), "not complete Base64"),
     "a fence that never closes": (lambda text: text.rstrip()[:-3], "no section '## Vectors'"),
     "JSON that is none": (
         lambda text: text.replace('[{"faiss_id"', '[["faiss_id"'),

@@ -74,7 +74,7 @@ def test_an_address_is_the_same_for_every_use() -> None:
 )
 def test_a_path_that_may_lead_elsewhere_is_no_path(path: str) -> None:
     """To some clients it names another host, or another path than it shows."""
-    with pytest.raises(EndpointError, match="no address"):
+    with pytest.raises(EndpointError, match="not an address"):
         parse_address(f"http://h{path}", EMBEDDING)
 
 
