@@ -155,7 +155,9 @@ def _search(answer: Answer) -> Iterator[str]:
         part = text if marked_length(text) <= most else _shortened(hit, text, most)
         cut += part is not text
         yield head
-        yield Passage(f"{title}\n{part}" if title else part)
+        # A passage that begins with its heading tells it itself.
+        has_title = title and part.lstrip("\n").partition("\n")[0].rstrip() != title
+        yield Passage(f"{title}\n{part}" if has_title else part)
     if more := len(hits) - shown:
         yield f"left: {counted(more, 'more hit')}; name a filter, or ask with a smaller k"
     if cut:

@@ -79,6 +79,22 @@ def test_a_hit_begins_with_what_shows_it(stores: Stores, place: Path) -> None:
     assert f"wrote {path}" in edited.content[0].text
 
 
+def test_a_heading_stands_once_above_its_passage(tmp_path: Path) -> None:
+    """Where the passage begins with it; another one gets the title it is under."""
+    vault = tmp_path / "vault"
+    vault.mkdir()
+    (vault / "house.md").write_text("# House\n\nA lamp burns.\n")
+    (vault / "shed.md").write_text("---\ntitle: Shed\n---\nA lamp burns there, too.\n")
+    with filestore.create(vault, layout="in-place", embedder="builtin") as store:
+        store.sync()
+    with Stores.open([str(vault)], Access()) as stores:
+        of_house, of_shed = (
+            call(stores, "search", query=query, k=1).content[0].text for query in ("house", "shed")
+        )
+    assert of_house.count("> # House\n") == 1
+    assert "> # Shed\n> A lamp burns there" in of_shed
+
+
 def test_a_path_is_taken_as_it_is_written(tmp_path: Path) -> None:
     """Also one in quotes, which has blanks and brackets in it, and line ends."""
     vault = tmp_path / "vault"
