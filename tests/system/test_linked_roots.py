@@ -229,7 +229,7 @@ def test_an_empty_name_is_no_store(notes: Workspace, monkeypatch: pytest.MonkeyP
     for refused in (named_roots, filestore.open, filestore.create):
         with pytest.raises(UsageError, match="name of the store is empty"):
             refused([""] if refused is named_roots else "")  # type: ignore[operator]
-    assert "names no store" in notes("init", "--in-place", "", code=2).stderr
+    assert "name of the store is empty" in notes("init", "--in-place", "", code=2).stderr
     assert sorted(notes.folder.rglob("*")) == before
 
 

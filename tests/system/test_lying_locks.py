@@ -41,7 +41,7 @@ def test_a_lock_that_everybody_gets_is_no_lock(
         patch.setattr(fcntl, "flock", lambda *_: None)
         for words in (("sync",), ("add", "manual.md"), ("undo",)):
             done = workspace(*words, code=3)
-            assert "it gave one lock to two at once" in done.stderr
+            assert "it gave one lock to two processes at once" in done.stderr
             assert ADVICE in done.stderr
         assert workspace.found("pump")
         assert workspace("status", code=None).code in (0, 1)

@@ -102,7 +102,7 @@ def test_one_layout_is_chosen(run: Any, notes: Path) -> None:
     before = snapshot(notes)
     done = run("init", "--in-place", "--layout", "tree", cwd=notes)
     assert done.code == 2
-    assert "leave one of them out" in done.stderr
+    assert "leave one out" in done.stderr
     assert snapshot(notes) == before
 
 

@@ -122,7 +122,7 @@ def test_a_name_that_begins_like_an_option_is_told_how_to_be_typed(
 def test_an_empty_store_is_wrong_usage(run: Run, tmp_path: Path, words: str) -> None:
     """Also of a command that needs no store; nothing is made."""
     done = run("--store", "", *words.split(), cwd=tmp_path)
-    assert (done.code, "an empty text names no store" in done.stderr) == (2, True)
+    assert (done.code, "the name of the store is empty" in done.stderr) == (2, True)
     assert list(tmp_path.iterdir()) == []
 
 
