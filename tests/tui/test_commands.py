@@ -105,7 +105,7 @@ def test_a_file_is_left_to_the_shell(folder):
     async def act(onlooker):
         await onlooker.press("l", "j", words="chunk1.md")
         await onlooker.press("d")
-        await onlooker.told("nothing is removed, a file is yours: the command")
+        await onlooker.told("nothing is removed, a file is yours; to remove it, rm -- chunked/")
         assert "filestore rm" not in seen(onlooker.app)
 
     look(folder, act)

@@ -225,6 +225,20 @@ def test_a_neighbour_leads_to_its_section(folder):
     look(folder, act, size=(160, 30))
 
 
+def test_what_is_read_stays_when_the_store_changed(folder):
+    """Also where the text has the whole screen, and the list behind it is read again unseen."""
+
+    async def act(onlooker):
+        app = onlooker.app
+        await onlooker.press("t", words="the soil has to be warm")
+        app.view.store_changed()
+        await onlooker.calm()
+        assert "the soil has to be warm" in seen(app)
+        assert app.action_context().path == "garden/Beans.md"
+
+    look(folder, act, size=(80, 24), select="garden/Beans.md")
+
+
 def test_only_links_are_written_in_documents(folder):
     """Steps that write them are offered with their diff, applied and undone; nothing is added."""
     root = folder / "example_index"

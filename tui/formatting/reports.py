@@ -55,7 +55,7 @@ def report_lines(report: "RepairReport", *, store: str = "") -> list[Line]:
         found += [line(""), line(f"skipped {count(len(report.skipped), 'step')}", "title")]
         for step, why in report.skipped[:_SHOWN]:
             named = why if why.startswith(step.path) else f"{shown_path(step.path)}: {why}"
-            found.append(line(f"  {named}"))
+            found.append((Span("  "), span(named)))
         found += more_lines(len(report.skipped), _SHOWN)
     left = [finding for finding in report.remaining if finding.severity != "I"]
     if left:
@@ -109,7 +109,7 @@ def undo_lines(result: "UndoResult | None", *, side: Side) -> list[Line]:
     )
     parts = [f"{count(number, 'file')} {became}" for number, became in numbers if number]
     found = [line(message, "title"), line(", ".join(parts) or "its files were already like that")]
-    found += [line(f"  {shown_path(path)}") for path in result.paths[:_SHOWN]]
+    found += [(Span("  "), span(shown_path(path))) for path in result.paths[:_SHOWN]]
     found += more_lines(len(result.paths), _SHOWN)
     found += _embedded(result.embedded, result.reused, result.problem)
     found += [line(""), line(makes, "note")]

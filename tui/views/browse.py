@@ -9,7 +9,7 @@ from textual.widget import Widget
 
 from filestore import FilestoreError
 from filestore.browse import InspectedStore, natural_key
-from tui.formatting import MOST_NAMED, all_quoted, count, line
+from tui.formatting import MOST_NAMED, all_quoted, count, line, shortened
 from tui.formatting.rows import COLUMNS, SORTS
 from tui.views.browse_page import BrowsePage
 from tui.views.browse_rows import marked_paths
@@ -243,10 +243,8 @@ class BrowseView(BrowsePage):
         own = f"nothing is removed, {own}"
 
         def copy(paths: Sequence[str]) -> None:
-            host.copy_text(
-                f"rm -- {all_quoted(paths)} && filestore sync",
-                what=f"{own}: the command that removes it",
-            )
+            command = f"rm -- {all_quoted(paths)} && filestore sync"
+            host.copy_text(command, what=f"{own}; to remove it, {shortened(command)}")
 
         if marks:
             self._read_marked(copy)

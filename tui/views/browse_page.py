@@ -324,8 +324,9 @@ class BrowsePage(View):
         if self._is_searching or self._going_to:
             return
         target = self.outline.target
-        # A file that only the detail shows stays there until the cursor moves.
-        if target != self._followed:
+        # A file that only the detail shows stays there until the cursor moves; so does what is
+        # read while the list, which is read again, does not know its row.
+        if target != self._followed and (target is not None or self.outline.key is None):
             self._followed = target
             self.detail.find = ()
             self.detail.follow(target)

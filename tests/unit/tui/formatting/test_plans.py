@@ -41,7 +41,7 @@ from tui.formatting.reports import (
 )
 from tui.state.lists import PlanRows, Request, begin_with, chosen_of, prepared, request_for
 from tui.state.rows import Marking
-from tui.widgets.drawing import fitted
+from tui.widgets.drawing import Wrapping, fitted, hanging
 
 NASTY = st.text(
     st.sampled_from(
@@ -165,6 +165,15 @@ def test_the_head_of_a_plan_fits_eighty_columns() -> None:
     made = plan(*[step()] * 123, left=[Left(finding=finding, reason="")] * 45)
     head = plan_line(made, about=Request(findings=None, policy=Policy()).about, stale="")
     assert len(words([head])) < 80
+
+
+def test_a_long_path_that_came_back_begins_on_its_own_row() -> None:
+    """No row is left blank before it, and what goes on is as far in."""
+    path = f"chunked/{'guide/' * 9}chunk7.md"
+    done = UndoResult(identifier="000001", what="rm", paths=(path,), brought_back=1)
+    rows = Wrapping(undo_lines(done, side="before"), 40, hanging=hanging)
+    rows.advance(20)
+    assert plain([rows.row(2)]).startswith("  chunked/guide/")
 
 
 # Safe on a terminal
