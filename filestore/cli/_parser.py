@@ -35,6 +35,16 @@ _FRONT: Final = ("--store", "--json", "--version", "-V", "--help", "-h", *_WISHE
 _TAKES_A_WORD: Final = ("--store", *(name for name, one in _WISHES.items() if one.kind is not bool))
 _MOST_NAMED: Final = 7
 """Commands that a message names."""
+_MISSING: Final = "missing: "
+_SENTENCES: Final = (
+    # An option by the last of its names.
+    (r"^argument (?:\S+/)?", ""),
+    (r": expected (?:one|at least one) argument$", " needs a value"),
+    (r": invalid int value: ", " takes a whole number, found "),
+    (r": invalid float value: ", " takes a number, found "),
+    (r"^the following arguments are required: ", _MISSING),
+)
+"""What argparse says, and how it is said here."""
 _RUN: Final = "_run"
 Run = Callable[[Any], int]
 Kind = TypeVar("Kind", bound=Struct)
@@ -58,6 +68,8 @@ class _Parser(argparse.ArgumentParser):
         super().__init__(allow_abbrev=False, **settings)
 
     def error(self, message: str) -> NoReturn:
+        for pattern, sentence in _SENTENCES:
+            message = re.sub(pattern, sentence, message, count=1)
         raise UsageError(message, remedy=f"{self.prog} --help")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
@@ -346,15 +358,15 @@ def _lacking(
 ) -> UsageError:
     """The error about words that lack something: it may be there, and begin with a dash."""
     before = words[: words.index("--")] if "--" in words else words
-    if lacks := re.match(r"argument (\S+): expected .*argument", error.message):
+    if lacks := re.match(r"(\S+) needs a value$", error.message):
         for at, (option, word) in enumerate(pairwise(before)):
-            if option in lacks[1].split("/") and word.startswith("-") and option[:2] == "--":
+            if option == lacks[1] and word.startswith("-") and option[:2] == "--":
                 joined = [*words[:at], f"{option}={word}", *words[at + 2 :]]
                 return UsageError(
                     f"{option} needs a value, found {word!r}",
                     remedy=shlex.join(["filestore", command, *joined]),
                 )
-    if error.message.startswith("the following arguments are required"):
+    if error.message.startswith(_MISSING):
         short = tuple(one for one in known if len(one) == 2)
         unknown = [
             one

@@ -269,9 +269,7 @@ def run_reconstruct(options: Reconstruct) -> int:
         raise UsageError("--limit goes with --from", remedy="filestore reconstruct --help")
     if len(options.names) != 1:
         raise UsageError(
-            f"unexpected argument {options.names[1]!r}"
-            if options.names
-            else "the following arguments are required: DOCUMENT",
+            f"unexpected argument {options.names[1]!r}" if options.names else "missing: DOCUMENT",
             remedy="filestore reconstruct --help",
         )
     return _reconstruct(options)

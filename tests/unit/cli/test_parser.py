@@ -229,6 +229,24 @@ def test_an_unknown_choice_is_told_what_may_be_meant(line):
         parse(line.split())
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("search words -k", "-k needs a value"),
+        ("search words -k zero", "-k takes a whole number, found 'zero'"),
+        ("show", "missing: PATH[:LINE]"),
+        ("export", "missing: FORM, TARGET"),
+        ("--color", "--color needs a value"),
+        ("verify --level huge", "--level: invalid choice: 'huge' (choose from fast, full, deep)"),
+    ],
+)
+def test_a_wrong_word_is_said_in_a_sentence_of_ours(line, said):
+    """By the name that a person types; an option alone needs its value also before a command."""
+    with pytest.raises(UsageError) as caught:
+        parse(line.split())
+    assert caught.value.message == said
+
+
 SHORTENED: Final = sorted(
     (command, action.option_strings[-1])
     for command in COMMANDS
