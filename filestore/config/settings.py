@@ -429,7 +429,7 @@ def _naming(name: str) -> Iterator[None]:
     except UnfitError as error:
         wanted, comma, found = error.message.partition(", found ")
         words = wanted.replace(" an object", " a table") + comma + found  # as TOML calls it
-        raise SettingsError(f"{name}: {words}; fix it in {name}") from error
+        raise SettingsError(f"{name}: {words}; fix it there") from error
 
 
 def _table(data: bytes, name: str, remedy: str) -> dict[str, Any]:
@@ -484,7 +484,7 @@ def _backend(file: _File, name: str) -> Backend:
             expected = "a text, a whole number, true or false, or a list of texts"
             # The value is not named: it may hold a password.
             raise SettingsError(
-                f"{name}: backend_config.{_clipped(key)} must be {expected}; fix it in {name}",
+                f"{name}: backend_config.{_clipped(key)} must be {expected}; fix it there",
             ) from None
     return Backend(kind=file.backend, options=options)
 

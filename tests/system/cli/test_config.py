@@ -127,3 +127,11 @@ def test_an_unknown_key_is_named(run: Run, own: Any) -> None:
     """One that is spelled wrong would do nothing, without a word."""
     done = run("config", env=own("[defaults]\nlimits = 3\n"))
     assert (done.code, "limits" in done.stderr) == (0, True)
+
+
+def test_what_is_wrong_names_its_file_once(run: Run, own: Any) -> None:
+    """With the key, what it takes and what it has."""
+    done = run("config", env=own('[defaults]\nlimit = "x"\n'))
+    assert done.code == 3
+    assert "defaults.limit must be a whole number, found 'x'" in done.stderr
+    assert done.stderr.count("settings.toml") == 1
