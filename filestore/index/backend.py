@@ -510,7 +510,7 @@ def check_length(found: int, expected: int | None, address: str) -> None:
     if found != expected:
         raise WrongDimension(
             f"{address} holds vectors of {expected} numbers, found one of {found}",
-            remedy="'filestore sync' makes the index anew for the model in the settings",
+            remedy="'filestore sync' rebuilds the index for the model in the settings",
         )
 
 

@@ -193,7 +193,7 @@ def key_for(address: Address, environment: Mapping[str, str]) -> str:
             )
         return ""
     if not (key.isascii() and key.isprintable()) or " " in key:
-        raise EndpointError(f"{variable} holds a character that no key has: set {variable} anew")
+        raise EndpointError(f"{variable} holds a character that no key has: set {variable} again")
     if not address.keeps_secrets:
         raise EndpointError(
             f"{variable} is not sent to {address}: over plain http anybody on the way can read it",

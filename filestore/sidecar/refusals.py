@@ -83,7 +83,7 @@ def check_sidecar(places: Places) -> None:
     if reason:
         error = UnsafeSidecarError(
             f"the sidecar {path} is not safe to open: {reason}",
-            remedy=f"'rm -r {path} && filestore sync' makes it anew; or fix its owner and mode",
+            remedy=f"'rm -r {path} && filestore sync' rebuilds it; or fix its owner and mode",
         )
         error.path = places.sidecar_name
         raise error

@@ -129,7 +129,7 @@ def _server(
     key = environment.get(KEY_VARIABLE, "").strip()
     if key and not (key.isascii() and key.isprintable() and " " not in key):
         raise BackendSettingsWrong(
-            f"{KEY_VARIABLE} holds a character that no key has: set {KEY_VARIABLE} anew"
+            f"{KEY_VARIABLE} holds a character that no key has: set {KEY_VARIABLE} again"
         )
     if key and not address.keeps_secrets:
         raise BackendSettingsWrong(
