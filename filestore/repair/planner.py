@@ -217,7 +217,7 @@ class _Planner:
                 self.left.append(
                     Left(
                         finding=Finding(code="bit-rot", path=path, detail="nothing intact is kept"),
-                        reason="look at the file; if you save it, 'filestore sync' indexes it as is",
+                        reason="look at the file; once saved, 'filestore sync' indexes it as is",
                     )
                 )
             return False
