@@ -19,7 +19,11 @@ def own(case, text):
 
 def test_keys_and_colours_are_the_users(case):
     """A key of theirs does what its own did, which does nothing; footer and help have it."""
-    own(case, '[inspector]\ntheme = "ansi"\n[inspector.keys]\n"browse.filter" = ["F"]\n')
+    own(
+        case,
+        '[inspector]\ntheme = "ansi"\n[inspector.keys]\n"browse.filter" = ["F"]\n'
+        '"browse.neighbours" = ["B"]\n',
+    )
 
     async def act(session):
         assert session.app.theme == ANSI
@@ -28,6 +32,11 @@ def test_keys_and_colours_are_the_users(case):
         await session.press("F")
         await session.until(lambda: isinstance(session.app.focused, Input))
         assert "F filter" in session.seen()
+        await session.press("escape", "B")
+        await session.until(lambda: "[Neighbours]" in session.seen())
+        await session.press("t")
+        await session.until(lambda: "[Text]" in session.seen())
+        assert "B Neighbours" in session.seen()
 
     case.inspect(act, page="browse", size=(120, 40))
 

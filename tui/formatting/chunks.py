@@ -35,15 +35,8 @@ _MOST_LINKS: Final = 200
 """Links of one document that are listed; the rest is counted."""
 MOST_LISTED: Final = 40
 """Vectors or sources of one file that are listed; the rest is counted."""
-SECTIONS: Final[tuple[tuple[str, str, str], ...]] = (
-    ("text", "t", "Text"),
-    ("raw", "o", "Raw"),
-    ("facts", "f", "Facts"),
-    ("neighbours", "b", "Neighbours"),
-    ("family", "c", "Family"),
-    ("map", "m", "Map"),
-)
-"""Name, key and title of each view of a chunk."""
+SECTIONS: Final = ("text", "raw", "facts", "neighbours", "family", "map")
+"""The views of a chunk, named as their actions are."""
 _FRESHNESS: Final[Mapping[str, tuple[str, Role]]] = {
     "fresh": ("fresh: as indexed", "good"),
     "edited": ("edited since it was indexed", "warning"),
@@ -56,14 +49,14 @@ _SHOWN_ELSEWHERE: Final = frozenset(
 """Frontmatter keys that are shown under labels of their own."""
 
 
-def section_labels(section: str) -> dict[str, Line]:
-    """The views of a chunk, the current one in brackets."""
+def section_labels(section: str, keys: Mapping[str, str]) -> dict[str, Line]:
+    """The views of a chunk with their keys, the current one in brackets."""
     found: dict[str, Line] = {}
-    for name, key, title in SECTIONS:
+    for name, key in keys.items():
         if name == section:
-            found[name] = (span(f"[{title}]", "title"),)
+            found[name] = (span(f"[{name.capitalize()}]", "title"),)
         else:
-            found[name] = (Span(f"{key} ", "key"), span(title, "quiet"))
+            found[name] = (Span(f"{key} ", "key"), span(name.capitalize(), "quiet"))
     return found
 
 

@@ -19,6 +19,7 @@ from textual.widgets import Input
 
 from filestore import FilestoreError
 from filestore.browse import ChunkPath, InspectedStore
+from tui.actions import find, key_label
 from tui.formatting import Line, cut, error_lines, line
 from tui.formatting import chunks as texts
 from tui.formatting.findings import place_of
@@ -293,7 +294,9 @@ class Detail(Vertical):
     @on(TextPane.Moved)
     def draw_sections(self) -> None:
         """Draw the names of the sections, the current one in brackets."""
-        found = texts.section_labels(self.section)
+        actions = {name: find("browse", name) for name in texts.SECTIONS}
+        keys = {name: key_label(self._host.keys_of(one)[0]) for name, one in actions.items()}
+        found = texts.section_labels(self.section, keys)
         current, many = self.reader.match
         # A section has the name of its action.
         # The last ones give way to what was found; the current one stays.

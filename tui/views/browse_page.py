@@ -79,7 +79,7 @@ class BrowsePage(View):
         """What was come back from."""
         self._steps = 0
         """How many chunks to go forward (or back, below 0)."""
-        self._section = SECTIONS[0][0]
+        self._section: str = SECTIONS[0]
         self._completing = Lock()
         # Before there is a screen: with one, every part would get its styles once more.
         self.add_class("-listing", update=False)
@@ -296,7 +296,7 @@ class BrowsePage(View):
         queries = saved.get("queries")
         if isinstance(queries, list):
             self.search.input.earlier = [one for one in queries if isinstance(one, str)]
-        if saved.get("section") in [name for name, _, _ in SECTIONS]:
+        if saved.get("section") in SECTIONS:
             self._section = saved["section"]
 
     def _nothing_lines(self) -> Sequence[Line]:

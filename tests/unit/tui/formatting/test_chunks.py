@@ -504,11 +504,12 @@ def test_a_neighbour_keeps_its_place_on_a_narrow_screen():
 
 def test_the_chosen_section_is_told_by_brackets():
     """Which way of looking is chosen shows without colour, the keys of the others beside it."""
-    said = plain([*chunks.section_labels("facts").values()])
+    keys = dict.fromkeys(chunks.SECTIONS, "o")
+    said = plain([*chunks.section_labels("facts", keys).values()])
     assert "[Facts]" in said
     assert "o Raw" in said
     assert "[Raw]" not in said
-    assert "[Map]" in plain([chunks.section_labels("map")["map"]])
+    assert "[Map]" in plain([chunks.section_labels("map", keys)["map"]])
 
 
 def test_the_number_line_names_the_filter():
