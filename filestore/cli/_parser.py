@@ -44,7 +44,7 @@ _SENTENCES: Final = (
     (r": invalid float value: ", " takes a number, found "),
     (r"^the following arguments are required: ", _MISSING),
 )
-"""What argparse says, and how it is said here."""
+"""Messages of argparse, and ours in their place."""
 _RUN: Final = "_run"
 Run = Callable[[Any], int]
 Kind = TypeVar("Kind", bound=Struct)

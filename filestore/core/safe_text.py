@@ -115,7 +115,7 @@ def shell_word(path: str) -> str:
 
 
 def inner_word(path: str) -> str:
-    """The same for a command that stands in single quotes: with a blank, in double ones."""
+    """The same for a command in single quotes: with a blank, in double ones."""
     is_plain, has_blanks = (re.fullmatch(rf"[\w~./{more}-]+", path) for more in ("", " "))
     return path if is_plain else f'"{path}"' if has_blanks else shell_word(path)
 

@@ -193,7 +193,7 @@ def check_name(name: str, *, chosen_in: str = "", remedy: str = _ANOTHER_NAME) -
         name: Of a resource, or of a folder that a program names.
         chosen_in: Where it is to lie, of one that somebody thought of: unless it is there already
             every system has to hold it. "" for the name of a file that is added, as that is: its
-            path stands before the message.
+            path is before the message.
         remedy: What helps.
 
     Raises:
