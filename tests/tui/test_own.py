@@ -104,8 +104,8 @@ def test_columns_and_their_order_are_kept(case):
     async def choose(session):
         tree = session.app.view.outline
         assert tree.chosen_columns == ("sections", "size")
-        await session.press("comma", *["down"] * 6, "enter")
-        await session.press("comma", *["down"] * 2, "enter")
+        await session.press("comma", "S")
+        await session.press("comma", "s")
         await session.until(lambda: tree.order == "size")
         await session.until(lambda: tree._inside[""] == ["notes", "a-long.md"])
 

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Sequence
 from itertools import chain
+from typing import Final
 
 from textual import on
 from textual.widget import Widget
@@ -16,6 +17,9 @@ from tui.views.browse_rows import marked_paths
 from tui.views.context import Target
 from tui.views.dialogs import Choice, ChoiceScreen, PromptScreen
 from tui.widgets.rows import VirtualRows
+
+_LETTERS: Final = dict(zip(SORTS, "ntsder", strict=True))
+"""What sorts by each; the capital shows or hides its column."""
 
 
 class BrowseView(BrowsePage):
@@ -60,11 +64,16 @@ class BrowseView(BrowsePage):
                 name=f"-{name}" if now == name else name,
                 title=f"sort by {name}",
                 about="the other order" if now == name else "",
+                key=_LETTERS[name],
             )
             for name in SORTS
         ]
         choices += [
-            Choice(f"column {name}", f"{'hide' if name in shown else 'show'} {name}")
+            Choice(
+                f"column {name}",
+                f"{'hide' if name in shown else 'show'} {name}",
+                key=_LETTERS[name].upper(),
+            )
             for name in COLUMNS
         ]
 
