@@ -265,15 +265,13 @@ def is_prose(name: str) -> bool:
     return os.path.splitext(name)[1].lower() in _RUNNING
 
 
-_RUNNING: Final = frozenset(_BY_SUFFIX).difference(BY_SUFFIX, _WORKBOOKS.split(), _ROWS.split())
-
-
 def is_markdown(name: str) -> bool:
     """Whether what is read of a file, by its name, is Markdown; of source code it is its lines."""
     return os.path.splitext(name)[1].lower() in _MADE_MARKDOWN
 
 
 _MADE_MARKDOWN: Final = frozenset(_BY_SUFFIX).difference(BY_SUFFIX)
+_RUNNING: Final = _MADE_MARKDOWN.difference(_WORKBOOKS.split(), _ROWS.split())
 
 
 def is_note(name: str) -> bool:
