@@ -3,6 +3,8 @@
 One rule: what may change something is run only after a person saw what it does and pressed y.
 """
 
+import os
+import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -62,6 +64,7 @@ ONLY_LOOK: Final = frozenset(
 """Commands that change nothing that is in the store: they run at once."""
 PLANS: Final = ("--plan", "--list")
 """Options with which a command only shows what it would do."""
+_PLAIN: Final = re.compile(r"[\w@%+=:,./-]+").fullmatch
 _SHORT: Final = {"q": "quit", "wq": "quit", "h": "help"}
 
 
@@ -111,8 +114,8 @@ def _command(name: str, rest: list[str]) -> Typed:
     return Typed(name=name, words=tuple(words), options=options)
 
 
-def completed(text: str, options: Mapping[str, Sequence[str]]) -> str | None:
-    """A line whose last word is completed: a command, an action of one, or an option of it."""
+def completed(text: str, options: Mapping[str, Sequence[str]], root: str) -> str | None:
+    """A line whose last word is completed: a command, an action or option of one, or a path."""
     before, space, last = text.rpartition(" ")
     words = before.removeprefix("filestore").split()
     found: list[str] = sorted({*options, *OPTIONS}) if not words else []
@@ -120,7 +123,16 @@ def completed(text: str, options: Mapping[str, Sequence[str]]) -> str | None:
         actions = [name.partition(" ")[2] for name in options if name.startswith(f"{words[0]} ")]
         found = [*actions, *options.get(_name(words, options), ())]
     matching = (one for one in found if last and one.startswith(last) and " " not in one)
-    return next((f"{before}{space}{word}" for word in matching), None)
+    word = next(matching, "") or (_path(root, last) if words and _PLAIN(last) else "")
+    return f"{before}{space}{word}" if word else None
+
+
+def _path(root: str, begun: str) -> str:
+    """The first path that begins with this and is typed without quotes; "" for none."""
+    from glob import glob
+
+    path = min(filter(_PLAIN, glob(f"{begun}*", root_dir=root)), default="")
+    return path + "/" * (path != "" and os.path.isdir(os.path.join(root, path)))
 
 
 def _name(words: Sequence[str], options: Mapping[str, Sequence[str]]) -> str:
@@ -144,9 +156,11 @@ class Commands(Menus):
     def do_prompt(self) -> None:
         """Type a command."""
         self._with_options(lambda _: None)
-        hint, earlier = "a command, a vector id, a path", self.prompts
         prompt = PromptScreen(
-            ":", hint=hint, earlier=earlier, complete=lambda text: completed(text, self._known)
+            ":",
+            hint="a command, a vector id, a path",
+            earlier=self.prompts,
+            complete=lambda text: completed(text, self._known, self.root),
         )
         self.push_screen(prompt, self._typed)
 

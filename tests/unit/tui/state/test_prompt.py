@@ -63,15 +63,32 @@ def test_every_command_of_the_program_is_done():
         ("embedder sw", "embedder switch"),
         ("embeddings prune --pl", "embeddings prune --plan"),
         ("mv a.md b.md --pl", "mv a.md b.md --plan"),
+        ("mv pla", "mv plan.md"),
+        ("links no", "links notes/"),
+        ("links notes/", "links notes/é.md"),
+        ("links notes/x", None),
+        ("links gone/x", None),
+        ("links nul\0/x", None),
+        ("pla", None),
         ("rm --pl", None),
         ("mv ", None),
         ("", None),
         ("nothing --a", None),
     ],
 )
-def test_what_is_typed_is_completed(text, whole):
-    """The name of a command, an action of it, an option of either; nothing else."""
-    assert completed(text, options_of_commands()) == whole
+def test_what_is_typed_is_completed(text, whole, tmp_path):
+    """The name of a command, an action of it, an option of either, or a path; nothing else."""
+    (tmp_path / "notes").mkdir()
+    for name in (
+        "plan.md",
+        "notes/é.md",
+        "notes/.hidden",
+        "notes/\x1b[2J",
+        "notes/a b",
+        "notes/x y",
+    ):
+        (tmp_path / name).touch()
+    assert completed(text, options_of_commands(), str(tmp_path)) == whole
 
 
 @given(st.text().filter(lambda text: text.strip(" \t\r\n")))
