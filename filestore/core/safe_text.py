@@ -57,7 +57,8 @@ class Unshown:
 def safe_text(text: str, *, keep_newlines: bool = True) -> str:
     """A text with control, bidirectional, invisible and undecodable characters made visible.
 
-    What joins the letters of a word stays, soft hyphens go; a name is for `shown_path`.
+    What joins the letters of a word stays in scripts that join any, soft hyphens go; a name is for
+    `shown_path`.
 
     Args:
         text: Anything, also with lone surrogates.
@@ -229,7 +230,9 @@ def _varies(match: re.Match[str]) -> bool:
 
 
 def _is_of_word(sign: str, kinds: str) -> bool:
-    return _category(sign)[0] in kinds and not _is_hidden(sign)
+    # Scripts with capitals, as Latin, join no letters: what is between two of them only hides.
+    has_case = sign.lower() != sign.upper()
+    return _category(sign)[0] in kinds and not (has_case or _is_hidden(sign))
 
 
 def _is_emoji(sign: str) -> bool:

@@ -274,7 +274,7 @@ def folder_lines(folder: str, inside: Sequence["Row"], documents: int) -> list[L
     names: list[Line] = []
     for row in inside:
         name = shown_path(row.path.removeprefix(folder))
-        title = () if repeats(row.title, name) else (span(f"  {row.title}", "quiet"),)
+        title = () if repeats(shown_path(row.title), name) else (span(f"  {row.title}", "quiet"),)
         names.append((span(name), *title))
     hint = line("enter shows them in the list, and hides them", "quiet")
     return [*names, *more_lines(documents, len(names)), (), hint]

@@ -88,7 +88,8 @@ def file_row(row: Row, shown: Shown) -> Line:
     else:
         name, arrow = shown.name if row.kind != "resource" else row.resource, shown.arrow
         name = shown_path(name or "(no document)")
-    title = row.title if not repeats(row.title, name) else ""
+    # A title may be the name itself, with the signs that are escaped in what is shown.
+    title = row.title if not repeats(shown_path(row.title), name) else ""
     role: Role = "text" if row.kind in ("document", "chunk", "summary") else "title"
     # Without a folder nothing is in front that others share.
     keeps_end = "/" in name.rstrip("/")

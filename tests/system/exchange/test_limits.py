@@ -76,7 +76,7 @@ def test_too_much_is_refused_before_anything_is_written(offered: Any, door: str)
     for name in COUNTED.get(door, ("rows", "files", "bytes")):
         for plan in ((), ("--plan",)) if words[0] == "import" else ((),):
             done = offered(*words, *plan, OPTION, f"{name}=2", code=4)
-            assert f"{name} or more, at most 2 are taken" in done.stderr
+            assert f"{name} or more, at most 2 are allowed" in done.stderr
             assert f"{OPTION} {name}=N" in done.stderr
             after = files_below(offered.folder)
             changed = {one for one in after if after[one] != before.get(one)}

@@ -97,6 +97,7 @@ def test_ordinary_text_is_unchanged(text: str) -> None:
         ("\u200cwords", "\\u200cwords"),
         ("words\u200d", "words\\u200d"),
         ("two \u200c words", "two \\u200c words"),
+        ("n\u200dq, Ж\u200cд", "n\\u200dq, Ж\\u200cд"),
         ("a\u200c\u200db", "a\\u200c\\u200db"),
         ("a\u3164\u200cb", "a\\u3164\\u200cb"),
         ("👩\u200c🔬", "👩\\u200c🔬"),
