@@ -252,7 +252,7 @@ def test_a_graph_must_be_there(original: Path) -> None:
         ("modules.json", "{}", "not a list of modules"),
         ("modules.json", "[1]", "not a list of modules"),
         ("1_Pooling/config.json", '{"pooling_mode": "magic"}', "not supported"),
-        ("config_sentence_transformers.json", '{"prompts": {"query": 1}}', "no texts"),
+        ("config_sentence_transformers.json", '{"prompts": {"query": 1}}', "not texts"),
     ],
 )
 def test_a_damaged_description_is_told_when_opened(
