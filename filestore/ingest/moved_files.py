@@ -279,7 +279,7 @@ class Documents:
                     path = inside(inner, name)
                     self._note(path, inside(self.folders[inner], name))
         if not self.files:
-            raise RefusedError(f"in {shown_path(old)} is not a file that can be moved")
+            raise RefusedError(f"{shown_path(old)} holds no file that can be moved")
         if sum(os.lstat(os.path.join(self.top, one)).st_size for one in self.files) > KEPT_BYTES:
             raise RefusedError(
                 f"{shown_path(old)} has more than {KEPT_BYTES:,} bytes, which undo cannot keep"

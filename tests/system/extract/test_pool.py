@@ -1,6 +1,5 @@
 """Extraction in child processes: what a file does to its reader, it does to nobody else."""
 
-import contextlib
 import os
 import signal
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from filestore.extract.base import ExtractionError
 from filestore.extract.pool import Extraction, ExtractionProcess, ReadingLimits
 from filestore.ingest.sources import Original
 from tests.advice import advised, all_words
+from tests.tui.processes import children
 
 ROOMY = ReadingLimits()
 
@@ -26,13 +26,8 @@ def child() -> Iterator[ExtractionProcess]:
 
 def child_pids() -> list[int]:
     """The processes that this one started and that read documents."""
-    pids = []
-    for task in Path("/proc/self/task").iterdir():
-        # A thread may have ended since it was listed.
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-            pids += (task / "children").read_text().split()
     readers = []
-    for pid in map(int, pids):
+    for pid in children():
         command = Path(f"/proc/{pid}/cmdline").read_bytes()
         if b"filestore.extract.pool" in command:
             readers.append(pid)
